@@ -163,7 +163,7 @@ describe.skipIf(!hasPostgres)('the journal', () => {
     // It was skipped, because a row of the other application is newer.
     const last = knownMigrations().at(-1)!
     await client`delete from drizzle.__drizzle_migrations where created_at = ${last.folderMillis}`
-    await client.unsafe('drop index threads_list')
+    await client.unsafe('drop table saved_views')
     const rows = () => client`select count(*)::int as n from drizzle.__drizzle_migrations`
     const [before] = await rows()
     expect(await startOn(made.url)).toEqual([])

@@ -51,6 +51,8 @@ describe.skipIf(!hasChromium)('every screen', { timeout: 360_000 }, () => {
   function addressesOf(route: string): string[] {
     if (route === '/') return []
     if (route.startsWith('/operations')) return []
+    if (route.endsWith('/:other'))
+      return [route.replace(':id', ids['/runs']!).replace(':other', ids['retry']!)]
     const id = ids[route.replace(/\/:id\??$/, '')]
     expect(!route.includes(':') || id, `an id for ${route}`).toBeTruthy()
     const own = route.replace(/:id\??$/, id ?? '')
@@ -82,7 +84,11 @@ async function fill(shop: Shop): Promise<Record<string, string>> {
   const { approvalId, generationId } = await shop.ask('A-2', 40, {
     note: 'A note of some length. '.repeat(12),
   })
+  const again = { agentId, prompt: 'say hello', retryOf: { generationId, step: 0 } }
+  const { generation } = await h.mutate('startGeneration', again, 'generation { id }')
+  await h.until(generation.id, ['COMPLETED'])
   return {
+    retry: generation.id,
     '/approvals': approvalId,
     '/runs': generationId,
     '/agents': agentId,

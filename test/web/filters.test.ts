@@ -57,7 +57,7 @@ describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
     await page.getByLabel('Started by').selectOption({ label: 'Olga' })
     await expect.poll(() => rows.count()).toBe(1)
     await rows.getByText('failed').waitFor()
-    await page.locator('.filter-menu > summary').click()
+    await page.locator('.filter-menu > summary').first().click()
     for (const name of ['completed', 'cancelled']) await page.getByRole('checkbox', { name }).check()
     await page.getByText('No matching runs').waitFor()
     await page.getByRole('checkbox', { name: 'failed' }).check()

@@ -65,7 +65,7 @@ describe.skipIf(!hasChromium)('runs in the browser', { timeout: 180_000 }, () =>
     await page.keyboard.press('Enter')
     await page.waitForURL(/\/runs\/gen_/)
     await page.goBack()
-    await page.locator('.filter-menu > summary').click()
+    await page.locator('.filter-menu > summary').first().click()
     await page.getByRole('checkbox', { name: 'completed' }).uncheck()
     await page.getByRole('checkbox', { name: 'failed' }).check()
     await page.getByText('No matching runs').waitFor()

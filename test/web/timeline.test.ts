@@ -387,10 +387,12 @@ describe('the list of runs', () => {
       failedToolId: 'tool_1',
       threadId: null,
       range: { since: null, from: at(0), to: at(60_000) },
+      bounds: { minDurationSeconds: 300, maxDurationSeconds: null, minCost: 0, maxCost: 0.25 },
       by: 'agent',
     }
     expect(filterOf(hrefOf(filter).replace('/runs', ''))).toEqual(filter)
-    expect(filterOf('?status=nonsense&from=nonsense&since=1y')).toEqual(noFilter)
+    expect(filterOf('?status=nonsense&from=nonsense&since=1y&minCost=-1&maxCost=1e3')).toEqual(noFilter)
+    expect(filterOf('?minDurationSeconds=1.5&maxDurationSeconds=')).toEqual(noFilter)
     expect(hrefOf(noFilter)).toBe('/runs')
     // Groups narrow nothing, so that nobody cancels all runs by way of them.
     expect([isNarrowed({ ...noFilter, by: 'agent' }), isNarrowed(filter)]).toEqual([false, true])

@@ -20,6 +20,7 @@ const screen = <Props extends object>(load: () => Promise<ComponentType<Props>>)
 
 const Runs = screen(async () => (await import('./screens/runs/runs.tsx')).Runs)
 const RunScreen = screen(async () => (await import('./screens/runs/run.tsx')).RunScreen)
+const CompareRuns = screen(async () => (await import('./screens/runs/compare.tsx')).CompareRuns)
 const UpstreamScreen = screen(async () => (await import('./screens/upstreams/upstream.tsx')).UpstreamScreen)
 const Tools = screen(async () => (await import('./screens/tools/tools.tsx')).Tools)
 const NewTool = screen(async () => (await import('./screens/tools/new-tool.tsx')).NewTool)
@@ -99,6 +100,9 @@ function Screens() {
           <Runs />
         </Route>
         <Route path="/runs/:id">{({ id }) => <RunScreen key={id} id={id} />}</Route>
+        <Route path="/runs/:id/compare/:other">
+          {({ id, other }) => <CompareRuns key={`${id} ${other}`} id={id} other={other} />}
+        </Route>
         <Route path="/agents">
           <Agents />
         </Route>

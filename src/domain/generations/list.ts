@@ -31,6 +31,7 @@ import {
   type StoredStatus,
 } from './generation.ts'
 import { hasFailed } from '../tool-calls/index.ts'
+import { boundFields, withinBounds } from './bounds.ts'
 import { treeOf } from './nesting/tree.ts'
 
 export const generationFilter = part(
@@ -58,6 +59,7 @@ export const generationFilter = part(
           '(of more than 100 such agents the newest 100 count), and the code of an error. Generations of earlier releases ' +
           'have no words.',
       ),
+    ...boundFields,
     ...createdFields('generations'),
   },
 )
@@ -146,6 +148,7 @@ async function listCondition(
     filter.rootOnly ? sql`${g.parentId} is null` : undefined,
     filter.statuses ? hasAnyStatus(filter.statuses) : undefined,
     createdWithin(g, filter),
+    withinBounds(filter),
     typeof filter.search === 'string' ? found(projectId, filter.search) : undefined,
     ownershipCondition(ctx, 'generation/*', g.requestedBy),
   )

@@ -53,6 +53,7 @@ export {
   deleteModelPrice,
   modelPrice,
   pricesOf,
+  ratesOf,
   setModelPrice,
 } from './prices/model-prices.ts'
 export { rehearsalModelId } from './providers/rehearsal.ts'

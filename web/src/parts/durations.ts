@@ -31,7 +31,8 @@ export function agoText(at: number, now: number): string {
   return s < 7 * 86_400 ? t('{d} d ago', { d: Math.floor(s / 86_400) }) : day.format(at)
 }
 
-const units = [
+/** The units of a time as people write it, the largest first. */
+export const units = [
   { seconds: 86_400, text: (d: number) => t('{d} d', { d }), names: /^[dt]/ },
   { seconds: 3600, text: (h: number) => t('{h} h', { h }), names: /^(?:h|st)/ },
   { seconds: 60, text: (min: number) => t('{min} min', { min }), names: /^m/ },

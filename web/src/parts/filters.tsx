@@ -20,6 +20,30 @@ export function Filters({ children }: { children: ReactNode }) {
 /** How long after the last key the list is read, in milliseconds. */
 const typingMs = 300
 
+/** The text of a field, which counts when the typing pauses. `read` says what it means; undefined: nothing yet. */
+export function useTyping<Value>(
+  value: Value,
+  textOf: (value: Value) => string,
+  read: (text: string) => Value | undefined,
+  onChange: (value: Value) => void,
+): [text: string, type: (text: string) => void] {
+  const [typed, setTyped] = useState({ text: textOf(value), value })
+  const means = read(typed.text)
+  const { text } = typed
+  // The address changed by itself: somebody went back.
+  if (typed.value !== value) setTyped({ text: means === value ? text : textOf(value), value })
+  const tell = useRef(onChange)
+  useEffect(() => {
+    tell.current = onChange
+  })
+  useEffect(() => {
+    if (means === value || means === undefined) return
+    const timer = setTimeout(() => tell.current(means), typingMs)
+    return () => clearTimeout(timer)
+  }, [means, value])
+  return [text, (next) => setTyped({ text: next, value })]
+}
+
 interface SearchFieldProps {
   label: string
   value: string
@@ -33,20 +57,8 @@ interface SearchFieldProps {
 
 /** A field for words; what is typed counts when the typing pauses. */
 export function SearchField({ label, value, most = 100, suggestions, isFirst, onChange }: SearchFieldProps) {
-  const [typed, setTyped] = useState({ text: value, value })
-  // The address changed by itself: somebody went back.
-  if (typed.value !== value) setTyped({ text: value, value })
+  const [text, type] = useTyping(value, String, String, onChange)
   const field = useRef<HTMLInputElement>(null)
-  const tell = useRef(onChange)
-  useEffect(() => {
-    tell.current = onChange
-  })
-  const { text } = typed
-  useEffect(() => {
-    if (text === value) return
-    const timer = setTimeout(() => tell.current(text), typingMs)
-    return () => clearTimeout(timer)
-  }, [text, value])
   useKeys(isFirst ? { '/': () => field.current?.focus() } : {})
   return (
     <div className="filter">
@@ -59,7 +71,7 @@ export function SearchField({ label, value, most = 100, suggestions, isFirst, on
         maxLength={most}
         list={suggestions}
         value={text}
-        onChange={(event) => setTyped({ text: event.target.value, value })}
+        onChange={(event) => type(event.target.value)}
         onKeyDown={(event) => {
           if (event.key === 'Escape') {
             // It leaves the field; its text, and what is open behind it, stay.
@@ -74,20 +86,17 @@ export function SearchField({ label, value, most = 100, suggestions, isFirst, on
   )
 }
 
-interface StatusMenuProps<Status extends string> {
-  statuses: readonly Status[]
-  chosen: readonly Status[]
+interface FilterMenuProps {
+  /** What the button says. */
+  summary: ReactNode
+  /** What is chosen in it. */
+  legend: string
   isFirst?: boolean
-  onChange(chosen: Status[]): void
+  children: ReactNode
 }
 
-/** A choice of several statuses; none is all. */
-export function StatusMenu<Status extends string>({
-  statuses,
-  chosen,
-  isFirst,
-  onChange,
-}: StatusMenuProps<Status>) {
+/** Fields behind a button, open until something else is pressed. */
+export function FilterMenu({ summary: shown, legend, isFirst = false, children }: FilterMenuProps) {
   const menu = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
   useEffect(() => {
@@ -115,33 +124,56 @@ export function StatusMenu<Status extends string>({
   return (
     <details ref={menu} className="filter-menu">
       <summary ref={summary} className="button">
-        {chosen.length === 0 ? (
-          t('Any status')
-        ) : chosen.length === 1 ? (
-          <Badge status={chosen[0]!} />
-        ) : (
-          t('{count} statuses', { count: chosen.length })
-        )}
+        {shown}
         <Icon name="chevron" />
       </summary>
       <fieldset>
-        <legend className="sr-only">{t('Status')}</legend>
-        {statuses.map((status) => (
-          <label key={status}>
-            <input
-              type="checkbox"
-              checked={chosen.includes(status)}
-              onChange={(event) =>
-                onChange(
-                  statuses.filter((one) => (one === status ? event.target.checked : chosen.includes(one))),
-                )
-              }
-            />
-            <Badge status={status} />
-          </label>
-        ))}
+        <legend className="sr-only">{legend}</legend>
+        {children}
       </fieldset>
     </details>
+  )
+}
+
+interface StatusMenuProps<Status extends string> {
+  statuses: readonly Status[]
+  chosen: readonly Status[]
+  isFirst?: boolean
+  onChange(chosen: Status[]): void
+}
+
+/** A choice of several statuses; none is all. */
+export function StatusMenu<Status extends string>({
+  statuses,
+  chosen,
+  isFirst,
+  onChange,
+}: StatusMenuProps<Status>) {
+  const summary =
+    chosen.length === 0 ? (
+      t('Any status')
+    ) : chosen.length === 1 ? (
+      <Badge status={chosen[0]!} />
+    ) : (
+      t('{count} statuses', { count: chosen.length })
+    )
+  return (
+    <FilterMenu summary={summary} legend={t('Status')} isFirst={isFirst ?? false}>
+      {statuses.map((status) => (
+        <label key={status}>
+          <input
+            type="checkbox"
+            checked={chosen.includes(status)}
+            onChange={(event) =>
+              onChange(
+                statuses.filter((one) => (one === status ? event.target.checked : chosen.includes(one))),
+              )
+            }
+          />
+          <Badge status={status} />
+        </label>
+      ))}
+    </FilterMenu>
   )
 }
 

@@ -31,7 +31,6 @@ import {
   type Grant,
 } from '../../../domain/approvals/index.ts'
 import { getFiles, type StoredFile } from '../../../domain/files/index.ts'
-import type { Costs } from '../../../domain/models/index.ts'
 import { collidingNames, getAgents, type Agent } from '../../../domain/agents/index.ts'
 import {
   approvalContexts,
@@ -132,7 +131,7 @@ export interface Loaders {
   /** Tokens of a generation and all its child runs. */
   totalUsage: DataLoader<string, TotalUsage>
   /** What these tokens cost. */
-  totalCosts: DataLoader<string, Costs>
+  totalCosts: DataLoader<string, number | null>
 }
 
 export interface GraphQLContext {

@@ -91,10 +91,7 @@ function addGenerationType(refs: Refs, { Usage }: StepTypes): void {
         'The cost in USD of the generation and all its child runs so far, at the prices of now; null when a model of ' +
         'theirs has no price. A generation counts for the model of its last step.',
       complexity: { field: 1, multiplier: 2 },
-      resolve: async ({ id }, _args, { loaders }) => {
-        const { cost, unpricedTokens } = await loaders.totalCosts.load(id)
-        return unpricedTokens > 0 ? null : cost
-      },
+      resolve: ({ id }, _args, { loaders }) => loaders.totalCosts.load(id),
     }),
     requiredAction: t.field({
       type: Required,

@@ -1,10 +1,11 @@
 /** Reads a run together with its descendants, and what they cost. */
+import type { PgColumn } from 'drizzle-orm/pg-core'
 import { query, type Database } from '../../../store/db/database.ts'
 import { selectRows } from '../../../store/db/rows.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { toolCalls } from '../../../store/db/tables/tools.ts'
 import { toolCallOf, type ToolCall } from '../../tool-calls/index.ts'
-import { addCosts, pricesOf, type Costs, type TokenCounts } from '../../models/index.ts'
+import { ratesOf } from '../../models/index.ts'
 
 /** The recursive relation `tree(top, id)`: each of these generations with itself and all its descendants. */
 export function treeOf(tops: SQL): SQL {
@@ -110,29 +111,37 @@ export function chainBudgets(db: Database, id: string): Promise<{ used: number; 
 }
 
 /**
- * The costs of each of these generations at the prices of now, in their order. As in statistics, a generation counts for
- * the model of its last step. Checks no permission.
+ * SQL: the cost in USD of the generation with this id and all its descendants at the prices of now; null when tokens of theirs
+ * are of a model that has none. As in statistics, a generation counts for the model of its last step. Decimals are exact.
  */
-export async function loadTotalCosts(db: Database, ids: readonly string[]): Promise<Costs[]> {
-  const rows = await query<TokenCounts & { top: string; projectId: string; model: string }>(
-    db,
-    sql`with recursive ${treeOf(sql`select id as top, id from generations where id in ${[...ids]}`)}
-      select tree.top,
-        g.project_id as "projectId",
-        g.model,
-        sum(g.input_tokens)::float8 as "inputTokens",
-        sum(g.cached_input_tokens)::float8 as "cachedInputTokens",
-        sum(g.output_tokens)::float8 as "outputTokens"
+export const totalCostOf = (id: SQL | PgColumn): SQL => sql`(
+    with recursive ${treeOf(sql`select ${id} as top, ${id} as id`)}
+    select case
+        when coalesce(sum(priced.tokens) filter (where rates is null), 0) = 0
+          then coalesce(sum(
+            (priced.input - priced.cached) * (rates->>0)::numeric
+            + priced.cached * (rates->>1)::numeric
+            + priced.output * (rates->>2)::numeric
+          ) / 1000000, 0)::float8
+      end
+    from (
+      select g.input_tokens + g.output_tokens as tokens,
+        g.input_tokens as input,
+        least(g.cached_input_tokens, g.input_tokens) as cached,
+        g.output_tokens as output,
+        ${ratesOf(sql`g`)} as rates
       from tree
       join generations as g on g.id = tree.id
       where g.model is not null
-      group by tree.top, g.project_id, g.model`,
+    ) as priced
+  )`
+
+/** The cost of each of these generations (`totalCostOf`), in their order. Checks no permission. */
+export async function loadTotalCosts(db: Database, ids: readonly string[]): Promise<(number | null)[]> {
+  const rows = await query<{ id: string; cost: number | null }>(
+    db,
+    sql`select asked.id, ${totalCostOf(sql`asked.id`)} as cost from generations as asked where asked.id in ${[...ids]}`,
   )
-  const costs = new Map<string, Costs>(ids.map((id) => [id, { cost: 0, unpricedTokens: 0 }]))
-  for (const projectId of new Set(rows.map((row) => row.projectId))) {
-    const own = rows.filter((row) => row.projectId === projectId)
-    const prices = await pricesOf(db, projectId, [...new Set(own.map(({ model }) => model))])
-    for (const row of own) addCosts(costs.get(row.top)!, row, prices.get(row.model))
-  }
-  return ids.map((id) => costs.get(id)!)
+  const costs = new Map(rows.map(({ id, cost }) => [id, cost]))
+  return ids.map((id) => costs.get(id) ?? null)
 }

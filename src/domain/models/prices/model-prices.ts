@@ -3,8 +3,9 @@ import { optional, part } from '../../../core/shapes.ts'
 import { and, eq, inArray } from 'drizzle-orm'
 import { z } from 'zod'
 import { text } from '../../../core/check.ts'
+import { writeJson } from '../../../core/json.ts'
 import { atomically, type Database } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { modelPrices } from '../../../store/db/tables/generations.ts'
 import {
   assertMay,
@@ -58,7 +59,8 @@ function listPriceOf(model: string): Rates | null {
 }
 
 /** `gpt-4o-2024-08-06` and `claude-sonnet-4-20250514` are releases of `gpt-4o` and `claude-sonnet-4`. */
-const withoutDate = (model: string): string => model.replace(/-20\d{2}-?\d{2}-?\d{2}$/, '')
+const date = /-20\d{2}-?\d{2}-?\d{2}$/
+const withoutDate = (model: string): string => model.replace(date, '')
 
 const rateOf = (what: string) => `The price in USD for a million tokens that ${what}.`
 const rate = z.number('must be a number').min(0, 'must not be negative').max(1_000_000)
@@ -101,6 +103,19 @@ export async function pricesOf(
   for (const row of rows) found.set(row.model, priceOf(row))
   return found
 }
+
+/**
+ * SQL: the prices of the model of `row`, which has `project_id` and `model`, as a JSON list of those for input, cached input
+ * and output; null for a model that has none.
+ */
+export const ratesOf = (row: SQL): SQL => sql`coalesce(
+    (
+      select jsonb_build_array(own.input, own.cached_input, own.output)
+      from model_prices as own
+      where own.project_id = ${row}.project_id and own.model = ${row}.model
+    ),
+    ${writeJson(listed)}::jsonb -> regexp_replace(${row}.model, ${date.source}, '')
+  )`
 
 function priceOf({ model, input, cachedInput, output }: typeof modelPrices.$inferSelect): ModelPrice {
   return { model, input, cachedInput, output, listedAt: null }

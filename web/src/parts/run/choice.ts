@@ -22,6 +22,9 @@ export function runHref(id: string, view: View, choice: Choice | null): string {
   return `/runs/${id}${text === '' ? '' : `?${text}`}`
 }
 
+/** The address at which two runs stand beside each other. */
+export const compareHref = (id: string, other: string): string => `/runs/${id}/compare/${other}`
+
 /** The view and the choice in the query of an address. */
 export function placeOf(search: string): { view: View; choice: Choice | null } {
   const given = new URLSearchParams(search)

@@ -1,7 +1,7 @@
 /** Bars over time, one stack for each bucket, and below them the figures of the one that is pointed at. */
 import { useState } from 'react'
 import { Link } from 'wouter'
-import { topOf } from './sums.ts'
+import { marksOf, topOf } from './sums.ts'
 
 export interface Series {
   name: string
@@ -97,9 +97,9 @@ export function Chart({ title, href, buckets, series, textOf, isNested = false }
           ))}
         </svg>
         <div className="chart-times small mute" aria-hidden="true">
-          <span>{buckets[0]?.label}</span>
-          <span>{buckets[Math.floor(buckets.length / 2)]?.label}</span>
-          <span>{buckets.at(-1)?.label}</span>
+          {marksOf(buckets.map(({ label }) => label)).map((label) => (
+            <span key={label}>{label}</span>
+          ))}
         </div>
       </div>
       {/* Its place is there from the start: nothing moves under the pointer. The table has the same for everybody. */}

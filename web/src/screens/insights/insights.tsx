@@ -22,6 +22,7 @@ import { SpendingTable } from './spending.tsx'
 import {
   beginOf,
   costText,
+  labelsOf,
   finishedOf,
   isBusy,
   runKinds,
@@ -211,9 +212,6 @@ const spanOf = ({ from, to }: ShownProps['range']) =>
 
 const compact = new Intl.NumberFormat(locale, { notation: 'compact' })
 
-const hour = new Intl.DateTimeFormat(locale, { hour: '2-digit', minute: '2-digit' })
-const day = new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'short' })
-
 interface ShownProps {
   figures: Figures
   bucket: Stretch['bucket']
@@ -230,8 +228,11 @@ function Shown({ figures, bucket, range, reload }: ShownProps) {
         {t('Runs, decisions and calls are counted here.')}
       </Empty>
     )
-  const format = bucket === 'HOUR' ? hour : day
-  const named = buckets.map((one) => ({ ...one, label: format.format(new Date(one.start)) }))
+  const labels = labelsOf(
+    buckets.map(({ start }) => start),
+    bucket,
+  )
+  const named = buckets.map((one, at) => ({ ...one, label: labels[at]! }))
   const of = (field: keyof Bucket) => buckets.map((one) => Number(one[field] ?? 0))
   return (
     <>

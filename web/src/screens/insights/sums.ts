@@ -1,7 +1,7 @@
 /** Figures of a stretch of time, from its buckets. Pure. */
 import { durationText } from '../../parts/durations.ts'
 import { moneyText } from '../../parts/money.ts'
-import { t } from '../../texts/texts.tsx'
+import { locale, t } from '../../texts/texts.tsx'
 
 /** What the figures need of a bucket. */
 export interface Bucket {
@@ -102,6 +102,24 @@ export function stretchBetween(
     to,
     bucket: end - begin <= 3 * 86_400_000 ? 'HOUR' : 'DAY',
   }
+}
+
+const time = { hour: '2-digit', minute: '2-digit' } as const
+const date = { day: 'numeric', month: 'short' } as const
+const hour = new Intl.DateTimeFormat(locale, time)
+const hourOfDay = new Intl.DateTimeFormat(locale, { ...date, ...time })
+const day = new Intl.DateTimeFormat(locale, date)
+
+/** What the buckets that begin at these moments are called; hours of several days have their day. */
+export function labelsOf(starts: readonly string[], bucket: Stretch['bucket']): string[] {
+  const format = bucket === 'DAY' ? day : starts.length > 24 ? hourOfDay : hour
+  return starts.map((start) => format.format(new Date(start)))
+}
+
+/** The labels that stand below a chart: the first, the one in the middle and the last, none beside its like. */
+export function marksOf(labels: readonly string[]): string[] {
+  const marks = [0, Math.floor(labels.length / 2), labels.length - 1].flatMap((at) => labels[at] ?? [])
+  return marks.filter((label, at) => label !== marks[at - 1])
 }
 
 const rounds = [1, 2, 5, 10]

@@ -34,6 +34,7 @@ const runRow = graphql(
       totalUsage {
         totalTokens
       }
+      totalCost
       requiredAction {
         toolCalls {
           id

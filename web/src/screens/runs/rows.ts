@@ -36,6 +36,12 @@ export const runGroupings = [
   { by: 'outcome', name: t('By outcome') },
 ] as const
 
+/** Bounds of how long a run took, in whole seconds, and of what it cost, in US dollars: by the names of the API, and of the address. */
+export const boundNames = ['minDurationSeconds', 'maxDurationSeconds', 'minCost', 'maxCost'] as const
+export type Bounds = Record<(typeof boundNames)[number], number | null>
+const boundsBy = (valueOf: (name: keyof Bounds) => number | null) =>
+  Object.fromEntries(boundNames.map((name) => [name, valueOf(name)])) as Bounds
+
 /** What the list is narrowed to, and how its numbers are grouped; it is the query of the address. */
 export interface RunFilter {
   statuses: readonly RunStatus[]
@@ -45,6 +51,7 @@ export interface RunFilter {
   failedToolId: string | null
   threadId: string | null
   range: TimeRange
+  bounds: Bounds
   by: (typeof runGroupings)[number]['by']
 }
 
@@ -56,13 +63,14 @@ export const noFilter: RunFilter = {
   failedToolId: null,
   threadId: null,
   range: anyTime,
+  bounds: boundsBy(() => null),
   by: null,
 }
 
 /** Whether the list is narrowed; groups narrow nothing. */
 export const isNarrowed = (filter: RunFilter): boolean => hrefOf({ ...filter, by: null }) !== '/runs'
 
-/** The filter in the query of an address; a status that does not exist is none. */
+/** The filter in the query of an address; a status that does not exist is none, and so is a bound that cannot be written. */
 export function filterOf(search: string): RunFilter {
   const given = new URLSearchParams(search)
   const statuses = given.getAll('status')
@@ -74,13 +82,17 @@ export function filterOf(search: string): RunFilter {
     failedToolId: given.get('failed'),
     threadId: given.get('thread'),
     range: rangeOf(given),
+    bounds: boundsBy((name) => {
+      const text = given.get(name) ?? ''
+      return (name.endsWith('Cost') ? /^\d+(\.\d+)?$/ : /^\d+$/).test(text) ? Number(text) : null
+    }),
     by: runGroupings.find(({ by }) => by === given.get('group'))?.by ?? null,
   }
 }
 
 /** The address of the list with a filter. */
 export function hrefOf(filter: RunFilter): string {
-  const { statuses, text, agentId, requestedBy, failedToolId, threadId, range, by } = filter
+  const { statuses, text, agentId, requestedBy, failedToolId, threadId, range, bounds, by } = filter
   const given = withMembers(new URLSearchParams(), {
     status: statuses,
     q: text,
@@ -89,6 +101,7 @@ export function hrefOf(filter: RunFilter): string {
     failed: failedToolId,
     thread: threadId,
     ...membersOf(range),
+    ...Object.fromEntries(boundNames.map((name) => [name, bounds[name]?.toString() ?? null])),
     group: by,
   }).toString()
   return given === '' ? '/runs' : `/runs?${given}`

@@ -5,6 +5,8 @@ import { useQuery } from '../../api/query.ts'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { Choice, Field } from '../../parts/fields.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
+import { isDeepSame } from '../../parts/deep-same.ts'
+import { compareHref } from '../../parts/run/choice.ts'
 import {
   againQuery,
   changesOf,
@@ -94,13 +96,20 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
   const [prompt, setPrompt] = useState(last?.content ?? '')
   const [changes, setChanges] = useState(() => changesOf(again))
   const options = agents.nodes.map((one) => ({ value: one.id, name: one.name }))
-  const submit = () =>
-    start({
-      ...keepInput(again, prompt),
-      ...givenSettings(changes),
-      agentId,
-      retryOf: { generationId: again.id, step: 0 },
-    })
+  const submit = () => {
+    // The same words to another model, agent or with other instructions: what came of it is to be compared.
+    const isTrial =
+      prompt === last?.content && !(agentId === agent?.id && isDeepSame(changes, changesOf(again)))
+    return start(
+      {
+        ...keepInput(again, prompt),
+        ...givenSettings(changes),
+        agentId,
+        retryOf: { generationId: again.id, step: 0 },
+      },
+      isTrial ? (id) => compareHref(again.id, id) : undefined,
+    )
+  }
   const own = agent?.id === agentId ? agent : null
   return (
     <FormDialog
@@ -116,7 +125,7 @@ function AgainForm({ again, onClose }: { again: Again; onClose(): void }) {
     >
       <p>
         {t(
-          'A new run from the beginning: tools are called again. Change what you like; this run stays as it is.',
+          'A new run from the beginning: tools are called again. Change what you like; this run stays as it is. With the same words, the two are then compared.',
         )}
       </p>
       <Choice

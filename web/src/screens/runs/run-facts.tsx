@@ -2,10 +2,8 @@
 import { Link } from 'wouter'
 import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
-import { durationText } from '../../parts/durations.ts'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
-import { moneyText } from '../../parts/money.ts'
 import { Principal } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
@@ -13,6 +11,7 @@ import { ModelName } from '../../parts/run/model-name.tsx'
 import { isEnded } from '../../parts/run/status.ts'
 import { CopyStart } from './copy-start.tsx'
 import { hrefOf, noFilter } from './rows.ts'
+import { Cost, Took } from './spent.tsx'
 import type { Run } from '../../parts/run/run-feed.ts'
 import { t, T, plural } from '../../texts/texts.tsx'
 
@@ -84,7 +83,7 @@ function Facts({ run }: { run: Run }) {
         </Fact>
         {run.startedAt !== null && run.finishedAt !== null && (
           <Fact name={t('Duration')}>
-            {durationText(Date.parse(run.finishedAt) - Date.parse(run.startedAt))}
+            <Took run={run} />
           </Fact>
         )}
         {stopReason !== null && (
@@ -167,7 +166,7 @@ function Spent({ run: { usage, totalUsage, totalCost } }: { run: Run }) {
         <Fact name={t('With child runs')}>{plural(totalUsage.totalTokens, '1 token', '{count} tokens')}</Fact>
       )}
       <Fact name={hasMore ? t('Cost, with child runs') : t('Cost')}>
-        {totalCost === null ? <span className="tone-warn">{t('unknown')}</span> : moneyText(totalCost)}
+        <Cost of={totalCost} />
       </Fact>
     </>
   )

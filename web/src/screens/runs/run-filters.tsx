@@ -1,11 +1,20 @@
 /** What the list is narrowed to. */
 import type { PrincipalParts } from '../../api/principal.ts'
 import { AgentField } from '../../parts/agent-field.tsx'
-import { Filters, NarrowingChip, SearchField, StatusMenu, TimeField } from '../../parts/filters.tsx'
+import { spanFrom, spanText } from '../../parts/durations.ts'
+import {
+  FilterMenu,
+  Filters,
+  NarrowingChip,
+  SearchField,
+  StatusMenu,
+  TimeField,
+} from '../../parts/filters.tsx'
 import { PrincipalField } from '../../parts/principal-field.tsx'
 import { ToolField } from '../../parts/tool-field.tsx'
-import { isNarrowed, noFilter, runStatuses, type RunFilter } from './rows.ts'
-import { t } from '../../texts/texts.tsx'
+import { BoundField } from './bound-field.tsx'
+import { boundNames, isNarrowed, noFilter, runStatuses, type Bounds, type RunFilter } from './rows.ts'
+import { t, numberText } from '../../texts/texts.tsx'
 
 interface Props {
   filter: RunFilter
@@ -43,6 +52,7 @@ export function RunFilters({ filter, shown, onChange }: Props) {
         value={filter.failedToolId}
         onChange={(failedToolId) => onChange({ ...filter, failedToolId })}
       />
+      <BoundsMenu bounds={filter.bounds} onChange={(bounds) => onChange({ ...filter, bounds }, true)} />
       <TimeField range={filter.range} onChange={(range) => onChange({ ...filter, range })} />
       {filter.threadId !== null && (
         <NarrowingChip
@@ -57,5 +67,49 @@ export function RunFilters({ filter, shown, onChange }: Props) {
         </button>
       )}
     </Filters>
+  )
+}
+
+const duration = { placeholder: t('{min} min', { min: 5 }), textOf: spanText, valueOf: spanFrom }
+const cost = {
+  placeholder: numberText(0.5),
+  textOf: numberText,
+  valueOf: (text: string) =>
+    /^\d+(?:[.,]\d+)?$/.test(text.trim()) ? Number(text.trim().replace(',', '.')) : NaN,
+}
+const fields = {
+  minDurationSeconds: { ...duration, label: t('Duration, at least') },
+  maxDurationSeconds: { ...duration, label: t('Duration, at most') },
+  minCost: { ...cost, label: t('Cost in USD, at least') },
+  maxCost: { ...cost, label: t('Cost in USD, at most') },
+}
+
+/** How long the runs took and what they cost. */
+function BoundsMenu({ bounds, onChange }: { bounds: Bounds; onChange(bounds: Bounds): void }) {
+  const given = boundNames.flatMap((name) => {
+    const value = bounds[name]
+    if (value === null) return []
+    const text = name.endsWith('Cost') ? `${numberText(value)} USD` : spanText(value)
+    return `${name.startsWith('min') ? '≥' : '≤'} ${text}`
+  })
+  const faultOf = (name: keyof Bounds) => (value: number) => {
+    const {
+      [name.replace('max', 'min') as keyof Bounds]: min,
+      [name.replace('min', 'max') as keyof Bounds]: max,
+    } = { ...bounds, [name]: value }
+    return min !== null && max !== null && max < min ? t('The least is above the most.') : null
+  }
+  return (
+    <FilterMenu summary={given.join(', ') || t('Any duration and cost')} legend={t('Duration and cost')}>
+      {boundNames.map((name) => (
+        <BoundField
+          key={name}
+          {...fields[name]}
+          value={bounds[name]}
+          faultOf={faultOf(name)}
+          onChange={(value) => onChange({ ...bounds, [name]: value })}
+        />
+      ))}
+    </FilterMenu>
   )
 }

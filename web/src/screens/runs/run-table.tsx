@@ -1,26 +1,28 @@
 /** The table of the runs. */
 import { memo } from 'react'
 import { Link } from 'wouter'
-import { useNow } from '../../api/clock.ts'
 import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
-import { durationText } from '../../parts/durations.ts'
 import { Ago } from '../../parts/moments.tsx'
 import { Sentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { RunRow } from './documents.ts'
 import { ModelName } from '../../parts/run/model-name.tsx'
 import { isEnded } from '../../parts/run/status.ts'
+import { Cost, None, Took } from './spent.tsx'
 import type { RunList } from './use-run-list.ts'
 import { t, plural, numberText } from '../../texts/texts.tsx'
 
 interface Props {
   list: RunList
   chosen: string | null
+  /** Those to be compared. */
+  marked: readonly string[]
+  onMark(id: string): void
   onCancel(id: string): void
 }
 
-export function RunTable({ list, chosen, onCancel }: Props) {
+export function RunTable({ list, chosen, marked, onMark, onCancel }: Props) {
   return (
     <table className="runs">
       <caption className="sr-only">{t('Runs, the newest first')}</caption>
@@ -38,7 +40,7 @@ export function RunTable({ list, chosen, onCancel }: Props) {
             {t('Steps')}
           </th>
           <th scope="col" className="runs-number runs-wide">
-            {t('Tokens')}
+            {t('Tokens, cost')}
           </th>
           <th scope="col" className="runs-number runs-wide">
             {t('Duration')}
@@ -54,7 +56,18 @@ export function RunTable({ list, chosen, onCancel }: Props) {
       <tbody>
         {list.ids.map((id) => {
           const run = list.rows.get(id)
-          return run && <Row key={id} run={run} isChosen={id === chosen} onCancel={onCancel} />
+          return (
+            run && (
+              <Row
+                key={id}
+                run={run}
+                isChosen={id === chosen}
+                isMarked={marked.includes(id)}
+                onMark={onMark}
+                onCancel={onCancel}
+              />
+            )
+          )
         })}
       </tbody>
     </table>
@@ -64,16 +77,39 @@ export function RunTable({ list, chosen, onCancel }: Props) {
 interface RowProps {
   run: RunRow
   isChosen: boolean
+  isMarked: boolean
+  onMark(id: string): void
   onCancel(id: string): void
 }
 
-const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
-  const { id, status, agent, model, stepCount, failedCallCount, totalUsage, createdAt, depth, inputLine } =
-    run
+const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: RowProps) {
+  const {
+    id,
+    status,
+    agent,
+    model,
+    stepCount,
+    failedCallCount,
+    totalUsage,
+    totalCost,
+    createdAt,
+    depth,
+    inputLine,
+  } = run
   return (
     <tr data-chosen={isChosen || undefined}>
       <td>
-        <Badge status={status} />
+        <span className="runs-status">
+          <label className="mark-box">
+            <input
+              type="checkbox"
+              aria-label={t('Select {summary}', { summary: `${agent?.name ?? id} ${inputLine ?? ''}` })}
+              checked={isMarked}
+              onChange={() => onMark(id)}
+            />
+          </label>
+          <Badge status={status} />
+        </span>
         {failedCallCount > 0 && (
           <div className="small tone-bad">
             {plural(failedCallCount, '1 call failed', '{count} calls failed')}
@@ -98,7 +134,12 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
         {model ? <ModelName model={model} /> : <None />}
       </td>
       <td className="runs-number runs-wide">{stepCount}</td>
-      <td className="runs-number runs-wide">{numberText(totalUsage.totalTokens)}</td>
+      <td className="runs-number runs-wide">
+        {numberText(totalUsage.totalTokens)}
+        <div className="small mute">
+          <Cost of={totalCost} />
+        </div>
+      </td>
       <td className="runs-number runs-wide">
         <Took run={run} />
       </td>
@@ -116,13 +157,6 @@ const Row = memo(function Row({ run, isChosen, onCancel }: RowProps) {
   )
 })
 
-const None = () => (
-  <span className="mute">
-    <span aria-hidden="true">–</span>
-    <span className="sr-only">{t('none')}</span>
-  </span>
-)
-
 /** What the run waits for; why it failed where it did, or what it answered. */
 function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow }) {
   if (error) return <span className="mono tone-bad">{error.code}</span>
@@ -136,15 +170,4 @@ function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow 
       {count > 1 && <span className="mute"> {t('and {count} more', { count: count - 1 })}</span>}
     </>
   )
-}
-
-function Took({ run: { startedAt, finishedAt } }: { run: RunRow }) {
-  if (!startedAt) return <None />
-  if (!finishedAt) return <Running since={startedAt} />
-  return durationText(Date.parse(finishedAt) - Date.parse(startedAt))
-}
-
-/** How long something has been going on. */
-function Running({ since }: { since: string }) {
-  return durationText(Math.max(0, Math.floor((useNow() - Date.parse(since)) / 1000) * 1000))
 }

@@ -6,10 +6,12 @@ import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { KeyHint } from '../../parts/key-hint.tsx'
-import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { CallPane } from './call-pane.tsx'
 import { CancelRun } from './cancel-run.tsx'
+import { CompareWith } from './compare-with.tsx'
+import { NoRun } from './no-run.tsx'
 import { placeOf, runHref, views, type Choice } from '../../parts/run/choice.ts'
 import { Conversation } from '../../parts/run/conversation.tsx'
 import { RawEvents } from './raw-events.tsx'
@@ -27,7 +29,7 @@ import { Waiting } from './waiting.tsx'
 import { PauseNotice } from '../../parts/paused.tsx'
 import { SegmentLinks } from '../../parts/segments.tsx'
 import { WhyFailed } from './why-failed.tsx'
-import { t, T } from '../../texts/texts.tsx'
+import { t } from '../../texts/texts.tsx'
 
 export function RunScreen({ id }: { id: string }) {
   const runs = useRuns(id)
@@ -38,15 +40,7 @@ export function RunScreen({ id }: { id: string }) {
   const { run, error } = runs.top
   if (error !== null && !run) return <Failure error={error} retry={runs.reload} />
   if (run === undefined) return <Skeleton lines={10} />
-  if (run === null)
-    return (
-      <Empty title={t('There is no such run')}>
-        <T
-          text="It may have been deleted, or belong to another project. {link}"
-          link={<Link href="/runs">{t('All runs')}</Link>}
-        />
-      </Empty>
-    )
+  if (run === null) return <NoRun id={id} />
   return (
     <>
       {runs.followers}
@@ -114,7 +108,7 @@ function OneRun({ run, runs }: { run: Run; runs: RunsOnScreen }) {
 }
 
 function Head({ run }: { run: Run }) {
-  const [dialog, setDialog] = useState<'cancel' | 'continue' | 'again' | null>(null)
+  const [dialog, setDialog] = useState<'cancel' | 'continue' | 'again' | 'compare' | null>(null)
   const { id, status, agent, threadId, cancelRequestedAt, parent, root } = run
   return (
     <header className="screen-head">
@@ -149,6 +143,9 @@ function Head({ run }: { run: Run }) {
             {t('Run again …')}
           </ActionButton>
         )}
+        <ActionButton needs="generations:List" onClick={() => setDialog('compare')}>
+          {t('Compare with …')}
+        </ActionButton>
         {isEnded(status) && !parent && agent && (
           <ActionButton needs="generations:Start" onClick={() => setDialog('continue')}>
             {t('Continue …')}
@@ -161,6 +158,7 @@ function Head({ run }: { run: Run }) {
         )}
       </span>
       {dialog === 'again' && <RunAgain id={id} onClose={() => setDialog(null)} />}
+      {dialog === 'compare' && <CompareWith run={run} onClose={() => setDialog(null)} />}
       {dialog === 'cancel' && <CancelRun id={id} onClose={() => setDialog(null)} />}
       {dialog === 'continue' && (
         <StartRun agentId={agent?.id ?? null} threadId={threadId} onClose={() => setDialog(null)} />

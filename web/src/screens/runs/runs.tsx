@@ -1,8 +1,8 @@
 /** The runs of the project, the newest first, live, with a filter that the address keeps. */
 import './runs.css'
-import { useEffect, useState } from 'react'
+import { useCallback, useEffect, useState } from 'react'
+import { Link, useLocation, useSearch } from 'wouter'
 import { useNew } from '../../parts/address.ts'
-import { useLocation, useSearch } from 'wouter'
 import { serverNow } from '../../api/clock.ts'
 import { useViewer } from '../../api/viewer.ts'
 import { ActionButton } from '../../parts/confirm.tsx'
@@ -12,6 +12,7 @@ import { useKeys } from '../../parts/keys.ts'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { CancelMany } from './cancel-many.tsx'
 import { CancelRun } from './cancel-run.tsx'
+import { compareHref } from '../../parts/run/choice.ts'
 import { isEnded } from '../../parts/run/status.ts'
 import { filterOf, hrefOf, isNarrowed, type RunFilter } from './rows.ts'
 import { RunFilters } from './run-filters.tsx'
@@ -30,12 +31,20 @@ export function Runs() {
   const [isStarting, setStarting] = useNew('run')
   const [ending, setEnding] = useState<string | null>(null)
   const [isEndingAll, setEndingAll] = useState(false)
-  const list = useRunList(href, chosen !== null || isStarting || ending !== null || isEndingAll)
+  const [marked, setMarked] = useState<readonly string[]>([])
+  // Two are compared: with a third one, the first is let go.
+  const mark = useCallback(
+    (id: string) =>
+      setMarked((all) => (all.includes(id) ? all.filter((one) => one !== id) : [...all.slice(-1), id])),
+    [setMarked],
+  )
+  const isHeld = chosen !== null || marked.length > 0
+  const list = useRunList(href, isHeld || isStarting || ending !== null || isEndingAll)
   const mayCancel = useViewer()?.may('generations:Cancel') ?? false
   const isFiltered = isNarrowed(filter)
   const change = (next: RunFilter, isTyped = false) => go(hrefOf(next), { replace: isTyped })
   const hasOpen = [...list.rows.values()].some(({ status }) => !isEnded(status))
-  useListKeys(list, chosen, setChosen)
+  useListKeys(list, chosen, setChosen, mark)
   return (
     <>
       <header className="screen-head">
@@ -55,6 +64,7 @@ export function Runs() {
             {t('Cancel all of these …')}
           </button>
         )}
+        <ToCompare marked={marked} onClear={() => setMarked([])} />
       </div>
       <RunTally
         filter={filter}
@@ -66,6 +76,8 @@ export function Runs() {
         list={list}
         isFiltered={isFiltered}
         chosen={chosen}
+        marked={marked}
+        onMark={mark}
         onCancel={setEnding}
         onStart={() => setStarting(true)}
         onAll={() => go('/runs')}
@@ -95,16 +107,40 @@ export function Runs() {
   )
 }
 
+/** The runs that are selected, and where they stand beside each other, in the order of their selection. */
+function ToCompare({ marked, onClear }: { marked: readonly string[]; onClear(): void }) {
+  const [one, two] = marked
+  return (
+    <div className="row" role="status">
+      {one !== undefined && two === undefined && (
+        <span className="mute">{t('Select another run to compare it with.')}</span>
+      )}
+      {one !== undefined && two !== undefined && (
+        <Link href={compareHref(one, two)} className="button primary">
+          {t('Compare')}
+        </Link>
+      )}
+      {one !== undefined && (
+        <button type="button" className="quiet" onClick={onClear}>
+          {t('Clear the selection')}
+        </button>
+      )}
+    </div>
+  )
+}
+
 interface BodyProps {
   list: RunList
   isFiltered: boolean
   chosen: string | null
+  marked: readonly string[]
+  onMark(id: string): void
   onCancel(id: string): void
   onStart(): void
   onAll(): void
 }
 
-function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps) {
+function Body({ list, isFiltered, chosen, marked, onMark, onCancel, onStart, onAll }: BodyProps) {
   if (list.error && list.rows.size === 0) return <Failure error={list.error} retry={list.reload} />
   if (list.isLoading) return <Skeleton lines={10} />
   if (list.ids.length === 0)
@@ -130,7 +166,7 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
           {t('{count} new', { count: list.waiting })}
         </button>
       )}
-      <RunTable list={list} chosen={chosen} onCancel={onCancel} />
+      <RunTable list={list} chosen={chosen} marked={marked} onMark={onMark} onCancel={onCancel} />
       {list.hasMore && (
         <button type="button" className="runs-more" onClick={list.showMore}>
           {t('Show 50 more')}
@@ -139,7 +175,8 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
       <p className="small mute runs-keys">
         <KeyHint keys="j" /> <KeyHint keys="k" />{' '}
         <T
-          text="move · {enter} open · {slash} filter"
+          text="move · {enter} open · {x} select to compare · {slash} filter"
+          x={<KeyHint keys="x" />}
           enter={<KeyHint keys="Enter" />}
           slash={<KeyHint keys="/" />}
         />
@@ -148,7 +185,12 @@ function Body({ list, isFiltered, chosen, onCancel, onStart, onAll }: BodyProps)
   )
 }
 
-function useListKeys({ ids }: RunList, chosen: string | null, choose: (id: string | null) => void): void {
+function useListKeys(
+  { ids }: RunList,
+  chosen: string | null,
+  choose: (id: string | null) => void,
+  mark: (id: string) => void,
+): void {
   const [, go] = useLocation()
   const move = (by: number) => {
     const at = chosen === null ? -1 : ids.indexOf(chosen)
@@ -164,6 +206,7 @@ function useListKeys({ ids }: RunList, chosen: string | null, choose: (id: strin
     k: () => move(-1),
     ArrowDown: () => move(1),
     ArrowUp: () => move(-1),
+    x: () => chosen !== null && mark(chosen),
     c: () => void (chosen && navigator.clipboard.writeText(chosen).catch(() => {})),
     Enter: (event) => {
       const { target } = event

@@ -1,4 +1,6 @@
 /** The time axis: moments to places between 0 and 1, with long pauses folded to marked gaps. Pure. */
+import { units } from '../../parts/durations.ts'
+import { t } from '../../texts/texts.tsx'
 import type { Bar, BarKind } from './bar.ts'
 
 interface Span {
@@ -126,7 +128,7 @@ export interface View {
 export const whole: View = { from: 0, to: 1 }
 
 /** The least that can be shown, as a share of the axis. */
-const leastView = 0.001
+export const leastView = 0.001
 
 /** The view of a stretch that was drawn over with the pointer, from either side; the old one when it is too short. */
 export function viewOfStretch(view: View, a: number, b: number): View {
@@ -146,7 +148,14 @@ export interface Tick {
   after: number
 }
 
-const tickSteps = [1, 2, 5, 10]
+const [second, minute, hour, day] = [1000, 60_000, 3_600_000, 86_400_000]
+/** Round lengths, in milliseconds: short to write as times are written. */
+const tickSteps = [
+  [1, 2, 5, 10, 20, 50, 100, 200, 500],
+  [1, 2, 5, 10, 20, 30].map((s) => s * second),
+  [1, 2, 5, 10, 20, 30].map((min) => min * minute),
+  [1, 2, 3, 6, 12].map((h) => h * hour),
+].flat()
 
 /** About `most` round moments in the view, none in a gap, and none that touches another. */
 export function ticksOf(scale: Scale, view: View, most: number): Tick[] {
@@ -154,8 +163,7 @@ export function ticksOf(scale: Scale, view: View, most: number): Tick[] {
   const total = lengthOf(drawn)
   const share = view.to - view.from
   const want = Math.max(1, (total * share) / most)
-  const unit = 10 ** Math.floor(Math.log10(want))
-  const step = (tickSteps.find((one) => one * unit >= want) ?? 10) * unit
+  const step = tickSteps.find((one) => one >= want) ?? Math.ceil(want / day) * day
   const ticks: Tick[] = []
   let last = -1
   for (const { from, to } of drawn) {
@@ -178,4 +186,17 @@ export function timeAt({ segments }: Scale, x: number): number {
   const segment = segments.find(({ x1 }) => x <= x1) ?? segments.at(-1)!
   const share = (x - segment.x0) / Math.max(1e-9, segment.x1 - segment.x0)
   return segment.from + Math.min(1, Math.max(0, share)) * (segment.to - segment.from)
+}
+
+/** A duration to the millisecond, in as many units as that takes: two that differ never read the same. */
+export function exactText(ms: number): string {
+  if (ms < 1000) return t('{ms} ms', { ms })
+  let left = ms / 1000
+  return units
+    .flatMap(({ seconds, text }) => {
+      const count = seconds === 1 ? Math.round(left * 1000) / 1000 : Math.floor(left / seconds)
+      left -= count * seconds
+      return count === 0 ? [] : [text(count)]
+    })
+    .join(' ')
 }

@@ -15,6 +15,7 @@ export const againQuery = graphql(`
         instructions
       }
       input {
+        agentVersion
         messages {
           role
           content
@@ -55,6 +56,15 @@ export function changesOf({ agent, input: { settings } }: Again) {
     instructions: all !== own && all.startsWith(own) ? all.slice(own.length).trim() : '',
   }
 }
+
+/** What a run was started with, for a comparison. */
+export const startOf = ({ agent, input: { agentVersion, messages, clientTools, settings } }: Again) => ({
+  agent: agent?.name ?? null,
+  agentVersion,
+  ...settings,
+  messages,
+  clientTools,
+})
 
 export type Changes = ReturnType<typeof changesOf>
 

@@ -3,7 +3,17 @@ import { useRef, useState, type PointerEvent } from 'react'
 import { useNow } from '../../api/clock.ts'
 import { durationText } from '../../parts/durations.ts'
 import { KeyHint } from '../../parts/key-hint.tsx'
-import { viewOfStretch, inView, ticksOf, whole, type Scale, type Segment, type View } from './scale.ts'
+import {
+  exactText,
+  viewOfStretch,
+  inView,
+  leastView,
+  ticksOf,
+  whole,
+  type Scale,
+  type Segment,
+  type View,
+} from './scale.ts'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -25,7 +35,7 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
   const isZoomed = view !== whole
   const zoomBy = (factor: number) => {
     const middle = (view.from + view.to) / 2
-    const half = ((view.to - view.from) * factor) / 2
+    const half = Math.max(leastView, (view.to - view.from) * factor) / 2
     const from = Math.max(0, middle - half)
     const to = Math.min(1, middle + half)
     onZoom(to - from >= 1 ? whole : { from, to })
@@ -67,7 +77,7 @@ export function TimelineAxis({ scale, view, onZoom }: Props) {
       >
         {ticksOf(scale, view, mostTicks).map(({ x, after }) => (
           <span key={after} className="timeline-tick" style={{ insetInlineStart: `${x * 100}%` }}>
-            <span>{after === 0 ? '0' : durationText(after)}</span>
+            <span>{after === 0 ? '0' : exactText(after)}</span>
           </span>
         ))}
         {gapsOf(scale, view).map(({ gap, hasLabel }) => (

@@ -41,7 +41,7 @@ interface Shown {
 
 /** The filter as the API takes it. */
 export function filterInput(
-  { statuses, text, agentId, requestedBy, failedToolId, threadId, range }: RunFilter,
+  { statuses, text, agentId, requestedBy, failedToolId, threadId, range, bounds }: RunFilter,
   now: number,
 ) {
   return {
@@ -51,6 +51,7 @@ export function filterInput(
     requestedBy,
     failedToolId,
     threadId,
+    ...bounds,
     ...boundsOf(range, now),
   }
 }

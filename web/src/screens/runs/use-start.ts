@@ -11,19 +11,19 @@ import { t } from '../../texts/texts.tsx'
 
 export type StartInput = Omit<VariablesOf<typeof startMutation>['input'], 'idempotencyKey'>
 
-/** Starts a run and goes to it; a press whose answer was lost and the next one start the same run. */
+/** Starts a run and goes to it, or to what is `about` it; a press whose answer was lost and the next one start the same run. */
 export function useStart(onClose: () => void) {
   const [, go] = useLocation()
   const form = useMutation(startMutation)
   const press = useRef<Press | null>(null)
-  const start = async (input: StartInput) => {
+  const start = async (input: StartInput, about = (id: string) => `/runs/${id}`) => {
     const own = pressFor(press.current, writeJson(input), randomKey)
     press.current = own
     const started = await form.send({ input: { ...input, idempotencyKey: own.key } })
     if (!started) return
     onClose()
     toast(t('A new run started.'), { tone: 'good' })
-    go(`/runs/${started.generation.id}`)
+    go(about(started.generation.id))
   }
   return { form, start }
 }
