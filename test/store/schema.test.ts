@@ -170,7 +170,7 @@ describe.skipIf(!hasPostgres)('the journal', () => {
     expect((await rows())[0]).toEqual(before)
     const { db } = await open(made.url)
     expect(await newestName(db)).toBe(last.name)
-    const index = sql`select 1 from pg_indexes where indexname = 'threads_list'`
+    const index = sql`select 1 from pg_indexes where indexname = 'saved_views_list'`
     expect(await query(db, index)).toHaveLength(1)
     await client.unsafe('drop schema drizzle cascade')
     expect(await startOn(made.url)).toEqual([])

@@ -41,10 +41,10 @@ export function BoundField({
   return (
     <Field
       label={label}
-      name="bound"
+      at="bound"
       value={text}
       placeholder={placeholder}
-      issues={fault === null ? [] : [{ path: ['bound'], message: fault }]}
+      issues={fault === null ? [] : [{ path: ['input', 'bound'], message: fault }]}
       onChange={type}
     />
   )
