@@ -21,8 +21,9 @@ function compressed(): Plugin {
   }
 }
 
-/** What the first page is made of, below src. */
-const firstFiles = /^(?:app\.tsx|(?:api|parts|shell|screens\/inbox)\/.*\.tsx?)$/
+/** What the first page is made of, below src; the files in the brackets are loaded later, with the texts of other screens. */
+const firstFiles =
+  /^(?:app\.tsx|(?!(?:shell\/(?:palette|saved-views)|api\/error-texts))(?:api|parts|shell|screens\/inbox)\/.*\.tsx?)$/
 
 /** Cuts a catalogue of texts in two: those that the first page needs, and those of the other screens. */
 function catalogues(): Plugin {
@@ -65,6 +66,8 @@ export default defineConfig({
         codeSplitting: {
           groups: [
             { name: 'vendor', test: /node_modules\/(?:react|react-dom|scheduler|wouter|graphql-ws)\// },
+            // Many small files are slower than one, and compress worse: what most screens share is one.
+            { name: 'shared', test: /web\/src\/(?:api|parts|texts)\//, minShareCount: 16 },
           ],
         },
       },

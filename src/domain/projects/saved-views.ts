@@ -84,6 +84,7 @@ export const saveView = operation({
   async run(ctx, { name, address, shared, ...given }) {
     const projectId = await projectOf(ctx, given.projectId)
     const action = shared ? 'views:Share' : 'views:Save'
+    await assertMay(ctx, 'views:Save', projectId, 'view/*')
     await assertMay(ctx, action, projectId, 'view/*')
     const owner = shared ? everybody : ctx.principal.id
     const saved = await atomically(ctx.db, async (tx) => {
@@ -130,6 +131,7 @@ export const deleteView = operation({
     const own = row && [everybody, ctx.principal.id].includes(row.owner) ? row : undefined
     const { projectId, owner } = reachable(ctx, own, 'saved view', id)
     const action = owner === everybody ? 'views:Share' : 'views:Save'
+    await assertMay(ctx, 'views:Save', projectId, `view/${id}`)
     await assertMay(ctx, action, projectId, `view/${id}`)
     const deleted = await atomically(ctx.db, async (tx) => {
       await assertStillValid(tx, ctx.principal)

@@ -65,6 +65,8 @@ export const matrix: Record<string, Line> = {
   apiKeys: line(readers),
   secrets: line(readers),
   savedViews: line(readers),
+  // One of the project; an own one may be deleted by whoever has saved it.
+  deleteView: line(['admin', 'developer', 'approver']),
   auditEntries: line(readers),
   tool: line(everyone),
   tools: line(everyone),

@@ -3,7 +3,7 @@ import { readForeignJson, writeJson } from '../../../src/core/exact-json.ts'
 import { textOf, type TadaDocumentNode } from './document.ts'
 import { learnServerTime } from './clock.ts'
 import { currentPrincipal, currentProject, endSession, thisSession } from './session.ts'
-import { errorText } from './error-texts.ts'
+import { errorText, readErrorTexts } from './error-text.ts'
 import { t } from '../texts/texts.tsx'
 
 /** Why an operation has no data. `code` is stable; the message is for people. */
@@ -73,6 +73,7 @@ export async function ask<Result, Variables>(
   const { status, body } = await send(query, variables as object, signal, mostMs)
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
+    await readErrorTexts()
     if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'), asking)
     throw new RequestError(error.message, error.extensions)
   }

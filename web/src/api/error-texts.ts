@@ -1,7 +1,7 @@
-/** What the stable codes of the server's errors say in another language than English, which is the one of its messages. */
-import { language, t } from '../texts/texts.tsx'
+/** Loaded by error-text.ts when they are needed: what the stable codes of the server's errors say in another language than English, which is the one of its messages. */
+import { t } from '../texts/texts.tsx'
 
-const texts: Readonly<Record<string, string>> = {
+export const texts: Readonly<Record<string, string>> = {
   FORBIDDEN: t('You may not do this.'),
   NOT_FOUND: t('This does not exist, or not any more.'),
   INVALID: t('Something here needs another value.'),
@@ -21,9 +21,3 @@ const texts: Readonly<Record<string, string>> = {
   UNAVAILABLE: t('The server cannot do this at the moment.'),
   INTERNAL: t('Something went wrong in the server.'),
 }
-
-/** The message for people: that of the server, after what its code says in the language of the page. */
-export const errorText = (code: string | undefined, message: string): string =>
-  language === 'en' || code === undefined || !Object.hasOwn(texts, code)
-    ? message
-    : `${texts[code]} (${message})`

@@ -1,6 +1,6 @@
 /** The result of a mutation: a payload, or an error that its author can mend. */
 import { messageOf } from './client.ts'
-import { errorText } from './error-texts.ts'
+import { errorText } from './error-text.ts'
 import { t } from '../texts/texts.tsx'
 
 export interface Issue {

@@ -5,6 +5,7 @@ import { againMsOf, ask, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
 import { useFeed, whenFollowing, type EventType } from './feed.ts'
 import { gatherReads, type GatheredReads } from './gather.ts'
+import { readErrorTexts } from './error-text.ts'
 import { refusalOf, type MutationRefusal } from './outcome.ts'
 import { useProject } from './session.ts'
 
@@ -113,6 +114,7 @@ export function useMutation<Result extends object, Variables>(
       clear()
       try {
         const result = await ask(document, variables, undefined, mostMs)
+        if (refusalOf(answerOf(result))) await readErrorTexts()
         setRefused(refusalOf(answerOf(result)))
         return result
       } catch (failure) {

@@ -10,8 +10,6 @@ export interface View {
   needs: readonly string[]
   /** Whether its list is filtered by its address, which is worth saving. */
   isSaved?: true
-  /** By what else people look for it. */
-  words?: string
   /** The letter that follows `g`. */
   key?: string
 }
@@ -34,7 +32,6 @@ export const places: readonly Place[] = [
         name: t('Insights'),
         isSaved: true,
         needs: ['generations:List', 'approvals:List', 'toolCalls:List'],
-        words: t('cost, spending, statistics, charts'),
         key: 'h',
       },
     ],
@@ -58,7 +55,6 @@ export const places: readonly Place[] = [
         name: t('Runs'),
         isSaved: true,
         needs: ['generations:List'],
-        words: t('generations, history'),
         key: 'r',
       },
       {
@@ -66,7 +62,6 @@ export const places: readonly Place[] = [
         name: t('Audit'),
         isSaved: true,
         needs: ['audit:List'],
-        words: t('who did what, log'),
       },
       { href: '/callbacks', name: t('Callbacks'), needs: ['webhooks:List'] },
     ],
@@ -80,7 +75,6 @@ export const places: readonly Place[] = [
         name: t('Tools'),
         isSaved: true,
         needs: ['tools:List'],
-        words: t('gates, upstreams, MCP'),
         key: 't',
       },
       { href: '/agents', name: t('Agents'), needs: ['agents:List'], key: 'a' },
@@ -91,8 +85,8 @@ export const places: readonly Place[] = [
     name: t('People'),
     icon: 'agents',
     views: [
-      { href: '/people', name: t('Members'), needs: ['keys:List'], words: t('roles, users'), key: 'p' },
-      { href: '/people/programs', name: t('Programs'), needs: ['keys:List'], words: t('API keys') },
+      { href: '/people', name: t('Members'), needs: ['keys:List'], key: 'p' },
+      { href: '/people/programs', name: t('Programs'), needs: ['keys:List'] },
       { href: '/people/sessions', name: t('Sessions'), needs: [] },
     ],
   },
@@ -105,14 +99,12 @@ export const places: readonly Place[] = [
         href: '/settings/providers',
         name: t('Providers'),
         needs: ['providers:List'],
-        words: t('models, API keys'),
       },
       { href: '/settings/secrets', name: t('Secrets'), needs: ['secrets:List'] },
       {
         href: '/settings/webhooks',
         name: t('Webhooks'),
         needs: ['webhooks:List'],
-        words: t('e-mail, notify'),
       },
       { href: '/settings/slack', name: t('Slack'), needs: ['slack:Get'] },
       { href: '/settings/files', name: t('Files'), needs: ['files:List'] },
@@ -120,7 +112,6 @@ export const places: readonly Place[] = [
         href: '/settings/retention',
         name: t('Retention'),
         needs: ['retention:Get'],
-        words: t('delete old data, legal holds'),
       },
     ],
   },

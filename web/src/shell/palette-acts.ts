@@ -75,6 +75,19 @@ const acts: readonly Act[] = [
     })),
 ]
 
+/** By what else people look for screens, by their addresses. */
+export const screenWords: Readonly<Record<string, string>> = {
+  '/insights': t('cost, spending, statistics, charts'),
+  '/runs': t('generations, history'),
+  '/audit': t('who did what, log'),
+  '/tools': t('gates, upstreams, MCP'),
+  '/people': t('roles, users'),
+  '/people/programs': t('API keys'),
+  '/settings/providers': t('models, API keys'),
+  '/settings/webhooks': t('e-mail, notify'),
+  '/settings/retention': t('delete old data, legal holds'),
+}
+
 /** The acts that have the text in their name or words, and that this person may. */
 export function actsFor(wanted: string, viewer: Viewer | null): Choice[] {
   return acts

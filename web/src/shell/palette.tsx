@@ -11,7 +11,7 @@ import { places, type View } from '../parts/places.ts'
 import { sentenceText } from '../parts/sentence.tsx'
 import { Foreign } from '../parts/text.tsx'
 import { t } from '../texts/texts.tsx'
-import { actsFor, type Choice } from './palette-acts.ts'
+import { actsFor, screenWords, type Choice } from './palette-acts.ts'
 
 const namedQuery = graphql(`
   query Named($projectId: ID, $text: String!, $asks: Boolean!, $saves: Boolean!) {
@@ -56,7 +56,7 @@ const choice = (does: string, name: string, kind: string): Choice => ({ key: doe
 const screens = places.flatMap(({ name, views }) =>
   views.map((view) => ({
     view,
-    words: `${view.name} ${name} ${view.words ?? ''}`.toLowerCase(),
+    words: `${view.name} ${name} ${screenWords[view.href] ?? ''}`.toLowerCase(),
     shown: choice(view.href, view.name, view.name === name ? t('screen') : name),
   })),
 )

@@ -21,13 +21,14 @@ import { AlertsButton } from './alerts.tsx'
 import { LanguageButton } from './language.tsx'
 import { ThemeButton } from './theme.tsx'
 import { countText, usePending, useUnknown } from './summary.ts'
-import { t } from '../texts/texts.tsx'
+import { restOfTexts, t } from '../texts/texts.tsx'
 
 /** The places that are tabs on a phone; the others are below More. */
 const tabs = 4
 
-const SavedViews = lazy(() => import('./saved-views.tsx'))
-const Palette = lazy(() => import('./palette.tsx'))
+// What is opened later has its texts in the second part.
+const SavedViews = lazy(() => restOfTexts().then(() => import('./saved-views.tsx')))
+const Palette = lazy(() => restOfTexts().then(() => import('./palette.tsx')))
 const viewerQuery = graphql(`
   query Viewer($projectId: ID!) {
     viewer {

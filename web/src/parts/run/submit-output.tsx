@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { ActionButton } from '../confirm.tsx'
 import '../forms.css'
-import { errorText } from '../../api/error-texts.ts'
+import { errorText } from '../../api/error-text.ts'
 import { refusalOf, wholeText } from '../../api/outcome.ts'
 import { useMutation } from '../../api/query.ts'
 import { Countdown } from '../moments.tsx'

@@ -1,6 +1,6 @@
 /** Deciding about several requests: in chunks, each request with an outcome of its own. */
 import { useRef, useState } from 'react'
-import { errorText } from '../../api/error-texts.ts'
+import { errorText, readErrorTexts } from '../../api/error-text.ts'
 import { refusalOf } from '../../api/outcome.ts'
 import { againMsOf, ask, messageOf, RequestError } from '../../api/client.ts'
 import { graphql } from '../../api/document.ts'
@@ -261,6 +261,7 @@ async function decideChunk(
   try {
     const input = { decisions, atomic: false }
     const { decideApprovals: answer } = await ask(decideMutation, { input })
+    await readErrorTexts()
     if (answer.__typename !== 'DecideApprovalsPayload') return all(refusalOf(answer)?.message ?? '', false)
     return { outcomes: answer.outcomes.map((one) => [one.approvalId, outcomeOf(one)]), isLost: false }
   } catch (error) {
