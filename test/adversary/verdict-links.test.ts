@@ -105,7 +105,7 @@ test('an edited question, a late verdict and a settled one are refused with a se
   await linkFixtures.gate.bringForward(late.approvalId, 'expiry')
   await linkFixtures.gate.untilCall(late.callId, ['EXPIRED'])
   expect((await approve(late.links[0]!.url, late.links[0]!.code)).text).toContain(
-    'The time for this verdict is over',
+    'The time for this decision is over',
   )
 
   const settled = await linkFixtures.question()

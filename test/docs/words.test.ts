@@ -42,9 +42,10 @@ const comments = (content: string) => {
 /** The texts in the code that have a space: names and paths have none. */
 const quotedIn = (content: string) =>
   code(content).replace(/[^\n]*/g, (line) =>
-    [...line.matchAll(/'[^'\n]* [^'\n]*'|`[^`\n]* [^`\n]*`/g)]
-      .map(([text]) => text.slice(1, -1).replace(/\$\{[^}]*\}/g, ''))
-      .join(' '),
+    [...line.matchAll(/'([^'\n]*)'|`([^`\n]*)`/g)]
+      .map(([, plain, filled]) => (plain ?? filled!).replace(/\$\{[^}]*\}|<[^>]*>/g, ''))
+      .filter((text) => text.includes(' '))
+      .join('; '),
   )
 const sayings = (content: string) => Object.keys(JSON.parse(content) as Record<string, unknown>).join('\n')
 
@@ -75,6 +76,19 @@ const fileSets: FileSet[] = [
     textOf: sayings,
   },
   { name: 'what the commands say', kind: 'text', files: sourcesOf('cli'), textOf: quotedIn },
+  {
+    name: 'what mails, Slack and the pages of links say',
+    kind: 'text',
+    files: [
+      'src/api/http/link-pages.ts',
+      'src/domain/followers/choices.ts',
+      'src/domain/followers/slack/blocks.ts',
+      'src/domain/followers/slack/modals.ts',
+      'src/domain/followers/webhooks/decide-by-link.ts',
+      'src/domain/followers/webhooks/mail-text.ts',
+    ],
+    textOf: quotedIn,
+  },
 ]
 
 /** `file:line "found": instead` for every place where a rule finds something. */

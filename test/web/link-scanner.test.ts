@@ -88,7 +88,7 @@ test.skipIf(!hasChromium)(
       await page.getByLabel('Code').fill(link!.code)
       // Enter in the field of the code decides nothing.
       await page.getByLabel('Code').press('Enter')
-      expect(await page.getByRole('heading').textContent()).toBe('Your verdict')
+      expect(await page.getByRole('heading').textContent()).toBe('Your decision')
       await page.getByRole('button', { name: 'Approve' }).click()
       await page.getByRole('heading', { name: 'Approved' }).waitFor()
     })

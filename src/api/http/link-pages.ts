@@ -77,7 +77,7 @@ const acceptedPage = (secret: string, isSignedIn: boolean): string =>
   `<p><a href="/">${isSignedIn ? 'Go on: this browser is signed in' : 'Sign in with it'}</a></p>`
 
 const intro =
-  '<p>A tool call of an AI agent waits for your verdict. What it is about is not shown here: read it in the message that ' +
+  '<p>A tool call of an AI agent waits for your decision. What it is about is not shown here: read it in the message that ' +
   'brought you, or sign in. Type the code from the message.</p>'
 
 /** What else can be chosen, which is shown to those who know the code. */
@@ -132,7 +132,7 @@ export function makeVerdicts(parts: CodePageParts): RouteGroup {
     )
   return makeCodePage(parts, {
     path: verdictPath,
-    title: 'Your verdict',
+    title: 'Your decision',
     html: intro + formOf(new URLSearchParams(), '', null),
     failed: (form) =>
       notCounted(503, 'Something went wrong. Try again.', formOf(form, form.get('code') ?? '', null)),
@@ -159,14 +159,14 @@ function shown(
   if (outcome.kind === 'open') {
     const html = formOf(form, code, outcome)
     if (outcome.fault !== null) return { ...notCounted(422, outcome.fault, html), counted: true }
-    return { status: 200, title: 'Your verdict', html, counted: true }
+    return { status: 200, title: 'Your decision', html, counted: true }
   }
   const more = outcome.more ? ' Another person must approve, too.' : ''
   const later = outcome.refusesLater ? ' Later calls like it are rejected, too.' : ''
   return {
     status: 200,
     title: outcome.done,
-    html: paragraph(`Your verdict counts.${more}${later}`),
+    html: paragraph(`Your decision counts.${more}${later}`),
     counted: true,
   }
 }

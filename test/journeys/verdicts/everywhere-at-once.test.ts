@@ -69,11 +69,11 @@ describe.each(drawn(databaseKinds))('on %s', (kind) => {
         won.set(winners[0]!, (won.get(winners[0]!) ?? 0) + 1)
         if (!ways.page) expect(page['__typename']).toBe('ApprovalAlreadyDecidedError')
         if (!ways.link)
-          expect([link.status, link.text.includes('This question was settled already.')]).toEqual([409, true])
+          expect([link.status, link.text.includes('This request was settled already.')]).toEqual([409, true])
         if (ways.slack === false)
           expect(slack.ephemeral.at(-1)).toMatchObject({
             user,
-            text: expect.stringMatching(/^(Somebody was faster|This question was settled)/),
+            text: expect.stringMatching(/^(Somebody was faster|This request was settled)/),
           })
         await links.gate.untilCall(callId, verdict === 'APPROVE' ? ['SUCCEEDED'] : ['REJECTED'])
         expect(links.gate.paid(tool)).toHaveLength(verdict === 'APPROVE' ? 1 : 0)

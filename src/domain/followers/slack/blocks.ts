@@ -142,7 +142,7 @@ function votesOf({ approval, refusesUntilMs, showArguments }: MessageFacts): Jso
     lines.unshift(`Later calls like it are rejected until ${until} UTC.`)
   }
   if (status === 'EXPIRED') lines.push('Nobody decided in time; the call was rejected.')
-  if (status === 'VOIDED') lines.push(`No verdict is needed any more (${voidReason ?? ''}).`)
+  if (status === 'VOIDED') lines.push(`No decision is needed any more (${voidReason ?? ''}).`)
   return lines.length > 0 ? [{ type: 'section', text: plain(lines.join('\n'), 2900) }] : []
 }
 

@@ -88,14 +88,14 @@ async function vote(
 }
 
 /** Who decided, and what, is for those who sign in. */
-const settled = 'This question was settled already.'
+const settled = 'This request was settled already.'
 
 /** Why the link is no longer for this question. Its time is over when that of the question is, which may have become longer. */
 function faultOf({ digest }: VerdictLink, approval: Approval): string | null {
-  if (approval.status === 'EXPIRED') return 'The time for this verdict is over; the call was rejected.'
+  if (approval.status === 'EXPIRED') return 'The time for this decision is over; the call was rejected.'
   if (approval.status !== 'PENDING') return settled
   if (approval.digest !== digest)
-    return 'The question was edited since this link was sent. Sign in to see it as it is now.'
+    return 'The request was edited since this link was sent. Sign in to see it as it is now.'
   return null
 }
 
