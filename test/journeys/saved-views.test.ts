@@ -47,12 +47,12 @@ test('the same name replaces its own, and never that of another owner', async ()
 test('a viewer shares nothing and deletes nothing of the project; a caller saves nothing', async () => {
   const [vera, carl] = [await keyOf('Vera', 'VIEWER'), await keyOf('Carl', 'CALLER')]
   const shared = await save({ name: 'Ours', address: '/audit', shared: true })
-  const refusals: [Promise<unknown>, string][] = [
-    [save({ name: 'x', address: '/runs', shared: true }, vera.key), 'views:Share'],
-    [h.mutate('deleteView', { viewId: shared['view'].id }, 'deletedId', vera.key), 'views:Share'],
-    [save({ name: 'x', address: '/runs' }, carl.key), 'views:Save'],
+  const refusals: [() => Promise<unknown>, string][] = [
+    [() => save({ name: 'x', address: '/runs', shared: true }, vera.key), 'views:Share'],
+    [() => h.mutate('deleteView', { viewId: shared['view'].id }, 'deletedId', vera.key), 'views:Share'],
+    [() => save({ name: 'x', address: '/runs' }, carl.key), 'views:Save'],
   ]
-  for (const [refusal, action] of refusals) await expect(refusal).rejects.toThrow(action)
+  for (const [refusal, action] of refusals) await expect(refusal()).rejects.toThrow(action)
   expect((await names()).map(({ name }) => name)).toContain('Ours')
 })
 

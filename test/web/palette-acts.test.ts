@@ -65,6 +65,7 @@ describe.skipIf(!hasChromium)('acts by name, and what is said about them', { tim
   test('what waits is found by what it says', async () => {
     const asked = await shop.ask('PAL-77')
     const tab = await visit(browser, shop.h, '/tools')
+    await tab.page.getByRole('heading', { name: 'Tools' }).waitFor()
     await type(tab.page, 'pal-77')
     await tab.page.getByRole('option', { name: /waiting$/ }).waitFor()
     await tab.page.keyboard.press('Enter')

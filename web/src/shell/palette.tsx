@@ -141,7 +141,8 @@ export default function Palette({ isShown, onClose }: Props) {
       setAt((chosen + by + found.length) % found.length)
     }
     const one = found[chosen]
-    if (event.key === 'Enter' && one && !event.nativeEvent.isComposing) take(one)
+    const isPlain = !event.ctrlKey && !event.metaKey && !event.nativeEvent.isComposing
+    if (event.key === 'Enter' && one && isPlain) take(one)
   }
   if (isPausing) return <PauseDialog {...pauseProject()} onClose={onClose} />
   return (
