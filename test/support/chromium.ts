@@ -148,7 +148,7 @@ export const everyLook: readonly Look[] = [
 ]
 
 /** What is wider than the window although nothing around it scrolls. */
-function sideways(page: Page): Promise<string[]> {
+export function sideways(page: Page): Promise<string[]> {
   return page.evaluate(() => {
     const root = document.documentElement
     if (root.scrollWidth <= root.clientWidth) return []

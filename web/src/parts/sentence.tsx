@@ -1,5 +1,5 @@
 /** The sentence about a call, in which the values of arguments are told from the words about the tool. */
-import { Foreign } from './text.tsx'
+import { Foreign, titleOf } from './text.tsx'
 
 export interface CallSentence {
   parts: readonly { text: string; isValue: boolean }[]
@@ -19,6 +19,13 @@ export function Sentence({ of: { parts } }: { of: CallSentence }) {
     ),
   )
 }
+
+/** The sentence where it may be cut: the whole of it is in its title. */
+export const CutSentence = ({ of }: { of: CallSentence }) => (
+  <span title={titleOf(sentenceText(of))}>
+    <Sentence of={of} />
+  </span>
+)
 
 /** The sentence as plain text, for labels. */
 export const sentenceText = ({ parts }: CallSentence): string => parts.map(({ text }) => text).join('')

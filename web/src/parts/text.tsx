@@ -28,15 +28,37 @@ function markOf(found: string, is: 'unseen' | 'mixed', at: number): ReactNode {
     )
   return (
     <span key={at} className="mark" title={t('An invisible character')}>
-      {`U+${found.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`}
+      {codeOf(found)}
     </span>
   )
 }
 
-/** Text that runs in its own direction, so that nothing beside it is turned round. */
+const codeOf = (character: string) =>
+  `U+${character.codePointAt(0)!.toString(16).toUpperCase().padStart(4, '0')}`
+
+/** What a title shows at most, in characters. */
+const mostInTitle = 500
+
+/** A text for a title, where a mark is a word: no character in it is unseen. */
+export function titleOf(text: string): string {
+  let shown = ''
+  let done = 0
+  const beginning = beginningOf(text, mostInTitle)
+  for (const { at, text: found, is } of deceptiveIn(beginning)) {
+    shown += beginning.slice(done, at) + (is === 'unseen' ? codeOf(found) : found)
+    done = at + found.length
+  }
+  return shown + beginning.slice(done) + (beginning.length < text.length ? '…' : '')
+}
+
+/**
+ * Text that runs in its own direction, so that nothing beside it is turned round. With `max` it has little room: what is cut,
+ * here or at the end of its line, is in its title.
+ */
 export function Foreign({ text, max }: { text: string; max?: number }) {
-  const shown = max !== undefined && text.length > max ? `${beginningOf(text, max)}…` : text
-  return <bdi>{markDeception(shown)}</bdi>
+  if (max === undefined) return <bdi>{markDeception(text)}</bdi>
+  const shown = text.length > max ? `${beginningOf(text, max)}…` : text
+  return <bdi title={titleOf(text)}>{markDeception(shown)}</bdi>
 }
 
 /** A string of JSON, with its quotes. */

@@ -169,7 +169,9 @@ function Places({ here, isShown, pending, unknown }: PlacesProps) {
           aria-current={isHere ? 'page' : undefined}
         >
           <Icon name={icon} />
-          <span>{name}</span>
+          <span className="cut" title={name}>
+            {name}
+          </span>
           {icon === 'inbox' && (
             <>
               <Count of={pending} what={t('waiting')} />
@@ -259,7 +261,12 @@ function ModelNotice({ text }: { text: string }) {
 /** The project in use; a choice for those who may see several. */
 function Projects({ projects, name }: { projects: readonly { id: string; name: string }[]; name: string }) {
   const current = useProject()
-  if (projects.length < 2) return <span className="cut strong">{name}</span>
+  if (projects.length < 2)
+    return (
+      <span className="cut strong" title={name}>
+        {name}
+      </span>
+    )
   return (
     <select
       aria-label={t('Project')}

@@ -2,7 +2,7 @@
 import { Link } from 'wouter'
 import { Icon } from '../../parts/icons.tsx'
 import { ClockTime, Countdown } from '../../parts/moments.tsx'
-import { Sentence, sentenceText } from '../../parts/sentence.tsx'
+import { CutSentence, sentenceText } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { LongList, type Place } from '../../parts/long-list.tsx'
 import { numberText, t, T } from '../../texts/texts.tsx'
@@ -142,9 +142,7 @@ function Row({ row, place, href, isOpen, isChosen, isMarked, onMark, onEnter }: 
         }}
       >
         <span className="question-name">
-          <span>
-            <Sentence of={summary} />
-          </span>
+          <CutSentence of={summary} />
           {tool?.annotations.destructiveHint && (
             <span className="tone-bad" title={t('destructive')}>
               <Icon name="warn" />
@@ -159,7 +157,7 @@ function Row({ row, place, href, isOpen, isChosen, isMarked, onMark, onEnter }: 
           ) : agent ? (
             <Foreign text={agent.name} max={60} />
           ) : (
-            t('direct call')
+            <span title={t('direct call')}>{t('direct call')}</span>
           )}
         </span>
         {isOpen && (

@@ -4,7 +4,7 @@ import { Link } from 'wouter'
 import { ActionButton } from '../../parts/confirm.tsx'
 import { Badge } from '../../parts/badge.tsx'
 import { Ago } from '../../parts/moments.tsx'
-import { Sentence } from '../../parts/sentence.tsx'
+import { CutSentence } from '../../parts/sentence.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import type { RunRow } from './documents.ts'
 import { ModelName } from '../../parts/run/model-name.tsx'
@@ -36,7 +36,7 @@ export function RunTable({ list, chosen, marked, onMark, onCancel }: Props) {
           <th scope="col" className="runs-wide runs-wider">
             {t('Model')}
           </th>
-          <th scope="col" className="runs-number runs-wide">
+          <th scope="col" className="runs-number runs-wide runs-wider">
             {t('Steps')}
           </th>
           <th scope="col" className="runs-number runs-wide">
@@ -133,7 +133,7 @@ const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: Row
       <td className="runs-wide runs-wider runs-cut runs-model">
         {model ? <ModelName model={model} /> : <None />}
       </td>
-      <td className="runs-number runs-wide">{stepCount}</td>
+      <td className="runs-number runs-wide runs-wider">{stepCount}</td>
       <td className="runs-number runs-wide">
         {numberText(totalUsage.totalTokens)}
         <div className="small mute">
@@ -166,7 +166,11 @@ function WaitsFor({ run: { requiredAction, error, outputLine } }: { run: RunRow 
   if (count === 0) return <None />
   return (
     <>
-      {approvals[0] ? <Sentence of={approvals[0].summary} /> : <Foreign text={toolCalls[0]!.name} max={60} />}
+      {approvals[0] ? (
+        <CutSentence of={approvals[0].summary} />
+      ) : (
+        <Foreign text={toolCalls[0]!.name} max={60} />
+      )}
       {count > 1 && <span className="mute"> {t('and {count} more', { count: count - 1 })}</span>}
     </>
   )
