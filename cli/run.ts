@@ -18,7 +18,7 @@ export const run: Command = {
 AGENT is the id or the name of an agent. The text of the model goes to the standard output,
 everything else to the standard error. A call that waits for a decision is asked about at a
 terminal, if this key may decide it. No tool runs on this machine: calls of client tools wait for
-the program that has them. An interrupt (Ctrl-C) ends this command, not the generation.
+the program that has them. An interrupt (Ctrl-C) ends this command, not the run.
 
   --ask        ask also when the input is not a terminal: one answer a line
   --thread ID  continue the conversation of an earlier generation

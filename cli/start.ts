@@ -5,7 +5,7 @@ import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { note } from './screen.ts'
-import { type Command } from './usage.ts'
+import type { Command } from './usage.ts'
 
 const root = fileURLToPath(new URL('../..', import.meta.url))
 

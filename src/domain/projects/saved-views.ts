@@ -85,7 +85,7 @@ export const saveView = operation({
     const projectId = await projectOf(ctx, given.projectId)
     const action = shared ? 'views:Share' : 'views:Save'
     await assertMay(ctx, 'views:Save', projectId, 'view/*')
-    await assertMay(ctx, action, projectId, 'view/*')
+    if (shared) await assertMay(ctx, action, projectId, 'view/*')
     const owner = shared ? everybody : ctx.principal.id
     const saved = await atomically(ctx.db, async (tx) => {
       await assertStillValid(tx, ctx.principal)
@@ -132,7 +132,7 @@ export const deleteView = operation({
     const { projectId, owner } = reachable(ctx, own, 'saved view', id)
     const action = owner === everybody ? 'views:Share' : 'views:Save'
     await assertMay(ctx, 'views:Save', projectId, `view/${id}`)
-    await assertMay(ctx, action, projectId, `view/${id}`)
+    if (owner === everybody) await assertMay(ctx, action, projectId, `view/${id}`)
     const deleted = await atomically(ctx.db, async (tx) => {
       await assertStillValid(tx, ctx.principal)
       const rows = await tx.delete(savedViews).where(eq(savedViews.id, id)).returning({ id: savedViews.id })

@@ -1,11 +1,14 @@
-/** Loaded by error-text.ts when they are needed: what the stable codes of the server's errors say in another language than English, which is the one of its messages. */
+/** What the codes of the server's errors mean, for languages other than that of its messages. `error-text.ts` loads it. */
+import { graphql } from './document.ts'
 import { t } from '../texts/texts.tsx'
 
-export const texts: Readonly<Record<string, string>> = {
+type ErrorCode = ReturnType<typeof graphql.scalar<'ErrorCode'>>
+
+/** A session that has ended opens the sign-in page, which says so. */
+export const texts: Readonly<Record<Exclude<ErrorCode, 'UNAUTHENTICATED'>, string>> = {
   FORBIDDEN: t('You may not do this.'),
   NOT_FOUND: t('This does not exist, or not any more.'),
   INVALID: t('Something here needs another value.'),
-  VALIDATION: t('Something here needs another value.'),
   CONFLICT: t('This cannot be done as things are now. Look again, then try once more.'),
   NAME_TAKEN: t('Another one has this name already.'),
   IDEMPOTENCY_CONFLICT: t('This was sent before with other contents.'),

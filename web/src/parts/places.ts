@@ -50,19 +50,8 @@ export const places: readonly Place[] = [
     name: t('Activity'),
     icon: 'runs',
     views: [
-      {
-        href: '/runs',
-        name: t('Runs'),
-        isSaved: true,
-        needs: ['generations:List'],
-        key: 'r',
-      },
-      {
-        href: '/audit',
-        name: t('Audit'),
-        isSaved: true,
-        needs: ['audit:List'],
-      },
+      { href: '/runs', name: t('Runs'), isSaved: true, needs: ['generations:List'], key: 'r' },
+      { href: '/audit', name: t('Audit'), isSaved: true, needs: ['audit:List'] },
       { href: '/callbacks', name: t('Callbacks'), needs: ['webhooks:List'] },
     ],
   },
@@ -70,13 +59,7 @@ export const places: readonly Place[] = [
     name: t('Catalogue'),
     icon: 'tools',
     views: [
-      {
-        href: '/tools',
-        name: t('Tools'),
-        isSaved: true,
-        needs: ['tools:List'],
-        key: 't',
-      },
+      { href: '/tools', name: t('Tools'), isSaved: true, needs: ['tools:List'], key: 't' },
       { href: '/agents', name: t('Agents'), needs: ['agents:List'], key: 'a' },
     ],
     under: ['/upstreams'],
@@ -95,24 +78,12 @@ export const places: readonly Place[] = [
     icon: 'settings',
     views: [
       { href: '/settings', name: t('Project'), needs: ['projects:Get'], key: 's' },
-      {
-        href: '/settings/providers',
-        name: t('Providers'),
-        needs: ['providers:List'],
-      },
+      { href: '/settings/providers', name: t('Providers'), needs: ['providers:List'] },
       { href: '/settings/secrets', name: t('Secrets'), needs: ['secrets:List'] },
-      {
-        href: '/settings/webhooks',
-        name: t('Webhooks'),
-        needs: ['webhooks:List'],
-      },
+      { href: '/settings/webhooks', name: t('Webhooks'), needs: ['webhooks:List'] },
       { href: '/settings/slack', name: t('Slack'), needs: ['slack:Get'] },
       { href: '/settings/files', name: t('Files'), needs: ['files:List'] },
-      {
-        href: '/settings/retention',
-        name: t('Retention'),
-        needs: ['retention:Get'],
-      },
+      { href: '/settings/retention', name: t('Retention'), needs: ['retention:Get'] },
     ],
   },
 ]

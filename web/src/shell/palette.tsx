@@ -2,6 +2,7 @@
 import { useEffect, useId, useMemo, useRef, useState, type KeyboardEvent } from 'react'
 import { useLocation } from 'wouter'
 import { graphql } from '../api/document.ts'
+import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
 import { useThings } from '../api/things.ts'
 import { useViewer } from '../api/viewer.ts'
@@ -11,10 +12,11 @@ import { places, type View } from '../parts/places.ts'
 import { sentenceText } from '../parts/sentence.tsx'
 import { Foreign } from '../parts/text.tsx'
 import { t } from '../texts/texts.tsx'
+import { savedViewsQuery } from './saved-views.tsx'
 import { actsFor, screenWords, type Choice } from './palette-acts.ts'
 
 const namedQuery = graphql(`
-  query Named($projectId: ID, $text: String!, $asks: Boolean!, $saves: Boolean!) {
+  query Named($projectId: ID, $text: String!, $asks: Boolean!) {
     tools(projectId: $projectId, name: $text, first: 8) {
       nodes {
         id
@@ -25,13 +27,6 @@ const namedQuery = graphql(`
       nodes {
         id
         name
-      }
-    }
-    savedViews(projectId: $projectId, first: 100) @include(if: $saves) {
-      nodes {
-        id
-        name
-        address
       }
     }
     approvals(projectId: $projectId, filter: { statuses: [PENDING], search: $text }, first: 5)
@@ -76,7 +71,7 @@ function placeOfId(text: string): Choice | null {
   return page ? choice(page[0], text, page[1]) : null
 }
 
-/** What was typed may mean, the most likely first. */
+/** What may be meant by what was typed, the most likely first. */
 function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
   const text = typed.trim()
   const viewer = useViewer()
@@ -86,8 +81,10 @@ function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
   const id = placeOfId(text)
   const isNamed = text !== '' && !isCall && id === null
   const asks = viewer?.may('approvals:List') ?? false
-  const saves = viewer?.may('views:List') ?? false
-  const found = useQuery(namedQuery, { text: text.slice(0, 100), asks, saves }, { skip: !isNamed }).data
+  const views = useWhole(savedViewsQuery, {}, (data) => data.savedViews, {
+    skip: !viewer?.may('views:List'),
+  })
+  const found = useQuery(namedQuery, { text: text.slice(0, 100), asks }, { skip: !isNamed }).data
   const wanted = text.toLowerCase()
   const shown = screens
     .filter(({ view, words }) => isShown(view) && words.includes(wanted))
@@ -102,7 +99,7 @@ function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
     ...(found?.approvals?.nodes ?? []).map((one) =>
       choice(`/approvals/${one.id}`, sentenceText(one.summary) || one.toolName, t('waiting')),
     ),
-    ...(found?.savedViews?.nodes ?? [])
+    ...views
       .filter(({ name }) => name.toLowerCase().includes(wanted))
       .map((one) => ({ ...choice(one.address, one.name, t('saved view')), key: one.id })),
     ...(found?.tools.nodes ?? []).map((one) => choice(`/tools/${one.id}`, one.name, t('tool'))),
