@@ -46,6 +46,20 @@ describe.skipIf(!hasChromium)('saved views', { timeout: 180_000 }, () => {
     await other.close()
   })
 
+  test('the view of what waits is the list, and not the request that stands beside it', async () => {
+    const { approvalId } = await shop.ask('SV-1')
+    const tab = await visit(browser, shop.h, `/approvals/${approvalId}?sort=left`)
+    await tab.page.getByRole('button', { name: 'Saved views' }).click()
+    const dialog = tab.page.getByRole('dialog', { name: 'Saved views' })
+    await dialog.getByLabel('Name').fill('What waits')
+    await tab.page.keyboard.press('Control+Enter')
+    await dialog.getByRole('link', { name: 'What waits' }).waitFor()
+    const { data } = await shop.h.gql('{ savedViews(first: 1) { nodes { address } } }')
+    expect(data['savedViews'].nodes).toEqual([{ address: '/approvals?sort=left' }])
+    await tab.close()
+    await shop.settle()
+  })
+
   test('the view of a deleted tool opens, and shows what it was filtered by', async () => {
     const made = await shop.h.mutate(
       'createTool',

@@ -73,8 +73,8 @@ export async function ask<Result, Variables>(
   const { status, body } = await send(query, variables as object, signal, mostMs)
   const error = body.errors?.[0]
   if (error && !hasData(body.data)) {
-    await readErrorTexts()
     if (error.extensions?.['code'] === 'UNAUTHENTICATED') endSession(t('Your session has ended.'), asking)
+    await readErrorTexts()
     throw new RequestError(error.message, error.extensions)
   }
   if (!body.data) throw unanswered(query, t('The server answered with status {status}.', { status }))

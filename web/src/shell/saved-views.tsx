@@ -48,13 +48,15 @@ function screenName(address: string): string {
 export default function SavedViews({ onClose }: { onClose(): void }) {
   const [path] = useLocation()
   const search = useSearch()
+  // The list, and not the request that stands beside it.
+  const list = placeAt(path, search)?.view?.href.split('?')[0] ?? path
   const viewer = useViewer()
   const pages = usePages(savedViewsQuery, {}, (data) => data.savedViews)
   return (
     <Dialog title={t('Saved views')} onClose={onClose} wide>
       <div className="stack">
         {viewer?.may('views:Save') && (
-          <SaveForm address={search ? `${path}?${search}` : path} onSaved={pages.reload} />
+          <SaveForm address={search ? `${list}?${search}` : list} onSaved={pages.reload} />
         )}
         <Listing
           pages={pages}

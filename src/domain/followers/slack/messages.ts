@@ -120,8 +120,8 @@ async function shownOf(
         (select name from subjects where id = ${approval.requestedBy})
       ) as "requesterName",
       (
-        select (extract(epoch from expires_at) * 1000)::float8 from grants
-        where tool_id = ${approval.toolId} and approval_id = ${approval.id} and max_uses = 0
+        select max(extract(epoch from expires_at) * 1000)::float8 from grants
+        where tool_id = ${approval.toolId} and approval_id = ${approval.id} and max_uses = 0 and revoked_at is null
       ) as "refusesUntilMs"`,
   )
   return { ...row!, approval, destructive, showArguments, link: `${publicUrl()}/approvals/${approval.id}` }
