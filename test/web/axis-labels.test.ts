@@ -13,7 +13,11 @@ async function loadIn(language: string) {
   }
 }
 
-afterEach(() => vi.unstubAllGlobals())
+// Test files share the modules of their worker: the next one must not find these.
+afterEach(() => {
+  vi.unstubAllGlobals()
+  vi.resetModules()
+})
 
 const distinct = (labels: readonly string[]) => {
   for (const [at, label] of labels.entries())

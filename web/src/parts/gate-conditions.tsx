@@ -1,7 +1,7 @@
 /** Conditions as rows: property, operator, value. */
 import { useId, useState } from 'react'
 import { writeJson } from '../../../src/core/exact-json.ts'
-import type { DraftFault } from './gate-draft.ts'
+import type { Issue } from '../api/outcome.ts'
 import { emptyRow } from './gate-draft.ts'
 import {
   operatorsOf,
@@ -19,7 +19,7 @@ import { t } from '../texts/texts.tsx'
 interface Props {
   rules: Rules
   known: readonly KnownProperty[]
-  faults: readonly DraftFault[]
+  faults: readonly Issue[]
   onChange(rules: Rules): void
 }
 
@@ -53,7 +53,7 @@ export function ConditionRows({ rules, known, faults, onChange }: Props) {
             row={row}
             at={at}
             known={known}
-            fault={faults.find(({ path }) => path[1] === String(at))?.message ?? null}
+            fault={faults.find(({ path }) => path[2] === String(at))?.message ?? null}
             onChange={(next) => set(at, next)}
             onRemove={() => remove(at)}
           />

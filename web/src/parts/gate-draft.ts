@@ -1,5 +1,6 @@
 /** A gate while it is edited: what the fields show, and what is sent. Pure. */
 import { isObject, writeJson } from '../../../src/core/exact-json.ts'
+import type { Issue } from '../api/outcome.ts'
 import { parseExactly } from './exact-json.ts'
 import { rulesOfSchema, schemaOfRules, isAboutPresence, type Row, type Rules } from './gate-rules.ts'
 import type { Schema } from './schema-form-resolve.ts'
@@ -78,17 +79,12 @@ export function draftOf(policy: Policy): Draft {
   }
 }
 
-export interface DraftFault {
-  path: readonly string[]
-  message: string
-}
-
-/** The input that a draft means, or what is wrong with it. */
-export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftFault[] } {
+/** The input that a draft means, or what is wrong with it; paths begin at the gate. */
+export function inputOf(draft: Draft): { input: PolicyInput } | { faults: Issue[] } {
   const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
   const { verdictLinks, responses, title } = draft
-  const faults: DraftFault[] = []
-  const fault = (name: string, message: string) => void faults.push({ path: [name], message })
+  const faults: Issue[] = []
+  const fault = (name: string, message: string) => void faults.push({ path: ['gate', name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
   if (!isBetween(timeoutSeconds, 5, 604_800))
     fault('timeoutSeconds', t('must be 5 s to 7 d, such as 5 min, 1 h or 2 d'))
@@ -115,21 +111,21 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: DraftF
 const isBetween = (value: number, least: number, most: number) =>
   Number.isInteger(value) && value >= least && value <= most
 
-function schemaOf(when: Draft['when'], faults: DraftFault[]): Schema | null {
+function schemaOf(when: Draft['when'], faults: Issue[]): Schema | null {
   if (when.as === 'rows') {
     const { rows } = when.rules
-    if (rows.length === 0) faults.push({ path: ['when'], message: t('needs a condition') })
+    if (rows.length === 0) faults.push({ path: ['gate', 'when'], message: t('needs a condition') })
     for (const [at, row] of rows.entries())
       if (!isComplete(row))
-        faults.push({ path: ['when', String(at)], message: t('needs a property and a value') })
+        faults.push({ path: ['gate', 'when', String(at)], message: t('needs a property and a value') })
     return schemaOfRules(when.rules)
   }
   try {
     const schema = parseExactly(when.text)
     if (isObject(schema)) return schema
-    faults.push({ path: ['when'], message: t('must be a JSON object') })
+    faults.push({ path: ['gate', 'when'], message: t('must be a JSON object') })
   } catch (error) {
-    faults.push({ path: ['when'], message: error instanceof Error ? error.message : String(error) })
+    faults.push({ path: ['gate', 'when'], message: error instanceof Error ? error.message : String(error) })
   }
   return null
 }

@@ -3,7 +3,7 @@ import './gate-fields.css'
 import { useState } from 'react'
 import type { Issue } from '../api/outcome.ts'
 import { ConditionRows } from './gate-conditions.tsx'
-import { switchForm, type Draft, type DraftFault, type Mode, type Role } from './gate-draft.ts'
+import { switchForm, type Draft, type Mode, type Role } from './gate-draft.ts'
 import { spanFrom, spanText } from './durations.ts'
 import { Field, issuesAt, JsonField } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
@@ -28,7 +28,7 @@ interface Props {
   hasTitle: boolean
   /** Whether conditions can be written. */
   hasConditions?: boolean
-  faults: readonly DraftFault[]
+  faults: readonly Issue[]
   /** Faults that the server found in the gate; their paths begin at the gate. */
   issues: readonly Issue[]
 }
@@ -93,7 +93,7 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
   const [edition, setEdition] = useState(0)
   const { when } = draft
   const other = switchForm(draft)
-  const about = faults.filter(({ path }) => path[0] === 'when')
+  const about = issuesAt(faults, ['when'])
   return (
     <section className="gate-when" aria-label={t('Conditions')}>
       <div className="row">
@@ -149,7 +149,7 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
 interface DecidersProps {
   draft: Draft
   set(part: Partial<Draft>): void
-  faults: readonly DraftFault[]
+  faults: readonly Issue[]
 }
 
 const flags = [
@@ -243,7 +243,7 @@ interface SpanProps {
   label: string
   name: string
   value: number
-  faults: readonly DraftFault[]
+  faults: readonly Issue[]
   onChange(value: number): void
 }
 

@@ -52,7 +52,7 @@ function gateOf({ gate }: ToolDraft, issues: Issue[]): PolicyInput | null {
   if (gate.mode === 'NEVER') return null
   const written = inputOf(gate)
   if ('input' in written) return written.input
-  issues.push(...written.faults.map(({ path, message }) => ({ path: ['input', 'gate', ...path], message })))
+  issues.push(...written.faults.map(({ path, message }) => ({ path: ['input', ...path], message })))
   return null
 }
 
