@@ -14,7 +14,7 @@ const long = [
   'test/conformance/**/*.test.ts',
   'test/adversary/fuzz.test.ts',
   'test/{client/killed-server,first-start,store/connections}.test.ts',
-  'test/web/{hostile-text,link-scanner,lost-events,many-and-gone,names,roles}.test.ts',
+  'test/web/{hostile-text,link-scanner,lost-events,many-and-gone,names,roles,tour}.test.ts',
   'test/{cli/command,client/built,tools/build-when-stale}.test.ts',
   'test/journeys/snapshot-then-events.test.ts',
   'test/docs/examples.test.ts',

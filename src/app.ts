@@ -21,13 +21,15 @@ import {
   type Ctx,
   type Services,
   type Principal,
+  type TourParts,
 } from './domain/access/index.ts'
 import { createLink } from './domain/sign-in/index.ts'
 import { createEgress, createMailer, type EgressOptions } from './domain/egress/index.ts'
 import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
 import { startWorkers, type Workers } from './workers.ts'
 import { seedDemo } from './demo/seed.ts'
-import { startDemoUpstream, type DemoUpstream } from './demo/upstream.ts'
+import { executionsAt, startDemoUpstream } from './demo/upstream.ts'
+import type { Supervisor } from './supervisor.ts'
 import { connect, type DatabaseAddress } from './store/db/connect.ts'
 import { type Connection, followClock } from './store/db/connection.ts'
 import { migrate } from './store/db/migrate.ts'
@@ -48,6 +50,8 @@ export interface AppParts extends ServerParts {
   writeAudit?: (line: string) => void
   /** Makes the operator's key at the first start, and keeps it before it is valid; else it is only shown. */
   keepAdminKey?: () => Promise<string>
+  /** The process that starts this one again when the tour has killed it. */
+  supervisor?: Pick<Supervisor, 'upstreamUrl' | 'kill'>
 }
 
 export interface App {
@@ -59,7 +63,8 @@ export interface App {
   models: Models
   /** The secret of the operator's key when this start generated it. */
   adminKey: string | null
-  demo: { agentId: string; upstream: DemoUpstream } | null
+  /** The demo, if there is one. */
+  demo: TourParts | null
   /** A URL that signs a browser on this machine in, once; null without the demo, and in production. */
   signInUrl: string | null
   /** A context with this principal, for calls from inside the process. */
@@ -93,7 +98,7 @@ type Closers = (() => Promise<unknown>)[]
 async function build(config: Config, parts: AppParts, closers: Closers): Promise<App> {
   // Without a publicUrl it is set when the server listens; it is read only afterwards.
   const address = { url: config.publicUrl ?? '' }
-  const { services, models, upstream, registry } = await openServices(config, parts, closers, address)
+  const { services, models, upstreamUrl, registry } = await openServices(config, parts, closers, address)
   const ctxOf = (principal: Principal): Ctx => ({
     ...services,
     principal,
@@ -101,8 +106,12 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     remoteAddress: null,
   })
   const first = await prepareFirstStart(services, config.adminKey, config.demo, parts.keepAdminKey)
-  const demo =
-    upstream && first.demo ? { agentId: await seedDemo(ctxOf(first.demo), upstream.url), upstream } : null
+  if (upstreamUrl && first.demo)
+    services.tour = {
+      ...(await seedDemo(ctxOf(first.demo), upstreamUrl)),
+      effects: () => executionsAt(upstreamUrl),
+      kill: parts.supervisor?.kill ?? null,
+    }
   const signsIn = first.demo && config.demo && !config.production && config.role !== 'worker'
   const workers = openWorkers(config, services, models, closers)
   const state = { draining: false }
@@ -117,7 +126,7 @@ async function build(config: Config, parts: AppParts, closers: Closers): Promise
     services,
     models,
     adminKey: first.secret,
-    demo,
+    demo: services.tour,
     signInUrl: signsIn ? await signInUrl(ctxOf(first.demo!), server.url) : null,
     ctxOf,
     sockets,
@@ -215,13 +224,14 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     masterKey: await masterKeyOf(config, parts.database?.kind === 'memory'),
     limits: limitsOf(config),
     release: { version: version(), schema: newestMigration() },
+    tour: null,
     actions: makeActions(() => models),
   }
   const models: Models = createModels(services, {
     environment: environmentOf(config),
     defaultModel: config.defaultModel,
   })
-  return { services, models, registry, upstream: outgoing.upstream }
+  return { services, models, registry, upstreamUrl: outgoing.upstreamUrl }
 }
 
 /** Connects to the database and migrates it; opens pub/sub and the live streams over it. */
@@ -254,11 +264,18 @@ async function openClock({ kind, leaseDb }: Connection, closers: Closers): Promi
   return clock
 }
 
+async function startUpstream(config: Config, closers: Closers): Promise<string> {
+  const upstream = await startDemoUpstream(config)
+  closers.push(() => upstream.close())
+  return upstream.url
+}
+
 /** Opens what sends requests to other servers, and the demo upstream that one of them may be. */
 async function openOutgoing(config: Config, parts: AppParts, log: Log, closers: Closers) {
-  const upstream = config.demo ? await startUpstream(config) : null
-  if (upstream) closers.push(() => upstream.close())
-  const allowList = [...config.egressAllow, ...(upstream ? [new URL(upstream.url).host] : [])]
+  const upstreamUrl = config.demo
+    ? (parts.supervisor?.upstreamUrl ?? (await startUpstream(config, closers)))
+    : null
+  const allowList = [...config.egressAllow, ...(upstreamUrl ? [new URL(upstreamUrl).host] : [])]
   const egress = createEgress(
     { allowPrivate: config.egressAllowPrivate, allowList },
     {
@@ -270,18 +287,12 @@ async function openOutgoing(config: Config, parts: AppParts, log: Log, closers: 
   closers.push(() => egress.close())
   const connections = createPool({ max: 500, idleMs: 5 * 60_000, maxAgeMs: 30 * 60_000 })
   closers.push(() => connections.close())
-  return { upstream, egress, connections }
+  return { upstreamUrl, egress, connections }
 }
 
 function once(stop: (graceMs?: number) => Promise<void>): (graceMs?: number) => Promise<void> {
   let stopped: Promise<void> | null = null
   return (graceMs) => (stopped ??= stop(graceMs))
-}
-
-/** Starts the demo upstream on the port after the server's, or on a free port when that is in use. */
-async function startUpstream(config: Config): Promise<DemoUpstream> {
-  const port = config.port === 0 ? 0 : config.port + 1
-  return startDemoUpstream({ port }).catch(() => startDemoUpstream({ port: 0 }))
 }
 
 function limitsOf(config: Config): Services['limits'] {

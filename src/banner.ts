@@ -44,7 +44,7 @@ function dashboardLines({ url, signInUrl }: App, kept: string | null): string[] 
   if (signInUrl && !kept)
     return [
       `  Dashboard  ${signInUrl}`,
-      '             (signs you in, once; a refund waits there for your verdict)',
+      '             (signs you in, once; a refund waits there for your decision)',
     ]
   const file = kept && existsSync(kept) ? ` --key-file '${kept}'` : ''
   const key = file ? '' : ', with your API key in GATEHOUSE_KEY'

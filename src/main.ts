@@ -4,9 +4,12 @@ import { loadConfig, type Config } from './config.ts'
 import { banner } from './banner.ts'
 import { adminKeyFile, keptAdminKey } from './paths.ts'
 import { startFault } from './start-fault.ts'
+import { canSupervise, findSupervisor, supervise } from './supervisor.ts'
 
 async function main(): Promise<void> {
   const config = loadConfig()
+  const supervisor = findSupervisor()
+  if (!supervisor && canSupervise(config)) return supervise(config)
   let app: App | null = null
   // First of all: process 1 of a container ignores signals without a handler.
   const stop = () => {
@@ -15,10 +18,14 @@ async function main(): Promise<void> {
     void stopAndExit(app, config)
   }
   process.once('SIGTERM', stop)
-  process.once('SIGINT', stop)
+  if (supervisor) supervisor.onStop(stop)
+  else process.once('SIGINT', stop)
   // What is not a terminal is usually a log, and so is the terminal of a container.
   const kept = process.stdout.isTTY && !config.production ? null : adminKeyFile(config.dataDir)
-  app = await createApp(config, kept ? { keepAdminKey: () => keptAdminKey(kept) } : {})
+  app = await createApp(config, {
+    ...(kept ? { keepAdminKey: () => keptAdminKey(kept) } : {}),
+    ...(supervisor ? { supervisor } : {}),
+  })
   process.stdout.write(banner(app, config, kept))
 }
 

@@ -101,6 +101,7 @@ const refund = (upstreamUrl: string): CreateToolInput => ({
     mode: 'WHEN',
     // Whoever starts the demo has time to read before the first question expires.
     timeoutSeconds: 3600,
+    title: 'Refund {amount} EUR for order {order_id}',
     when: { type: 'object', properties: { amount: { exclusiveMinimum: 100 } }, required: ['amount'] },
   },
   config: {
@@ -140,7 +141,15 @@ const localFile: CreateToolInput = {
 const firstPrompts = [
   'call get_weather {"city":"Lisbon"}\ncall web_search {"query":"things to do in Lisbon"}\nthen\nsay It is a good day for a walk along the river.',
   'say The customer of order A-1 got a broken lamp and wants the money back.\ncall send_refund {"order_id":"A-1","amount":180}',
-]
+] as const
+
+interface Demo {
+  agentId: string
+  /** The tool that its gate stops. */
+  toolId: string
+  /** What makes the agent call it. */
+  prompt: string
+}
 
 /** The one that has this name; others may have it as a part of theirs. */
 async function named<Row extends { id: string; name: string; createdAt: Date }>(
@@ -152,9 +161,9 @@ async function named<Row extends { id: string; name: string; createdAt: Date }>(
 
 /**
  * Creates the tools and the agent of the demo, or updates their URLs. Idempotent. With the agent come a run to look at and
- * a question that waits for a person, so that the first page is not an empty one. Returns the id of the agent.
+ * a question that waits for a person, so that the first page is not an empty one.
  */
-export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
+export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<Demo> {
   const toolIds: string[] = []
   for (const wanted of demoTools(upstreamUrl)) {
     const found = await named((page) => listTools(ctx, { name: wanted.name, page }), wanted.name)
@@ -162,11 +171,13 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
       await updateTool(ctx, { id: found.id, config: wanted.config })
     toolIds.push((found ?? (await createTool(ctx, wanted)).tool).id)
   }
+  const toolId = toolIds[demoTools(upstreamUrl).findIndex(({ name }) => name === 'send_refund')]!
+  const shown = { toolId, prompt: firstPrompts[1] }
   const agent = await named((page) => listAgents(ctx, { name: 'demo', page }), 'demo')
   if (agent) {
     const missing = toolIds.filter((id) => !agent.toolIds.includes(id))
     if (missing.length > 0) await updateAgent(ctx, { id: agent.id, toolIds: [...agent.toolIds, ...missing] })
-    return agent.id
+    return { agentId: agent.id, ...shown }
   }
   const { agent: made } = await createAgent(ctx, {
     name: 'demo',
@@ -177,5 +188,5 @@ export async function seedDemo(ctx: Ctx, upstreamUrl: string): Promise<string> {
     mcp: { enabled: true },
   })
   for (const prompt of firstPrompts) await beginGeneration(ctx, { agentId: made.id, prompt })
-  return made.id
+  return { agentId: made.id, ...shown }
 }

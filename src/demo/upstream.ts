@@ -38,11 +38,22 @@ interface Reply {
   body: JsonObject | string
 }
 
+/** How many requests the upstream at this URL has executed, which may be in another process. */
+export async function executionsAt(url: string): Promise<number> {
+  const response = await fetch(`${url}/journal`, { redirect: 'error', signal: AbortSignal.timeout(2000) })
+  return ((await response.json()) as Journal).executions
+}
+
 const maxKept = 1000
 const maxBodyBytes = 64 * 1024
 
-/** Listens on 127.0.0.1; port 0 takes a free port. Rejects when the port is in use. */
-export async function startDemoUpstream({ port }: { port: number }): Promise<DemoUpstream> {
+/** Listens on 127.0.0.1, at the port after that of the server, or at a free one when that is in use. */
+export function startDemoUpstream(config: { port: number }): Promise<DemoUpstream> {
+  const port = config.port === 0 ? 0 : config.port + 1
+  return listenAt(port).catch(() => listenAt(0))
+}
+
+async function listenAt(port: number): Promise<DemoUpstream> {
   const journal: Journal = { entries: [], executions: 0, replays: 0 }
   const stored = new Map<string, Reply>()
   const server = createServer((request, response) => {

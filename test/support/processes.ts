@@ -37,6 +37,9 @@ export function childrenOf(parent: number): number[] {
     .filter((pid) => pid > 0 && statOf(pid)?.parent === parent)
 }
 
+/** The process that started this one, as long as both run. */
+export const parentOf = (pid: number): number | undefined => statOf(pid)?.parent
+
 /** The command line of a process; empty when there is none. */
 export function commandOf(pid: number): string {
   try {

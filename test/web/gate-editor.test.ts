@@ -212,7 +212,7 @@ test.each([
 test('a draft says what is missing, and its conditions change their form without a loss', () => {
   const draft = draftOf({ ...newPolicy, mode: 'WHEN' })
   expect(inputOf(draft)).toEqual({
-    faults: [{ path: ['when', '0'], message: 'needs a property and a value' }],
+    faults: [{ path: ['gate', 'when', '0'], message: 'needs a property and a value' }],
   })
   const full = {
     ...draft,
@@ -227,7 +227,7 @@ test('a draft says what is missing, and its conditions change their form without
     rules: { match: 'all', rows: [emptyRow] },
   })
   expect(inputOf({ ...draftOf(newPolicy), quorum: 11, escalateAfterSeconds: 300 })).toMatchObject({
-    faults: [{ path: ['quorum'] }, { path: ['escalateAfterSeconds'] }],
+    faults: [{ path: ['gate', 'quorum'] }, { path: ['gate', 'escalateAfterSeconds'] }],
   })
 })
 

@@ -1,6 +1,8 @@
 /** Which screen stands at which address. */
 import { lazy, Suspense, type ComponentType, type ReactNode } from 'react'
 import { Link, Redirect, Route, Switch, useSearch } from 'wouter'
+import { graphql } from './api/document.ts'
+import { useQuery } from './api/query.ts'
 import { useSession } from './api/session.ts'
 import { useViewer } from './api/viewer.ts'
 import { formerTabs, placeAt, places } from './parts/places.ts'
@@ -32,6 +34,7 @@ const ToolScreen = screen(async () => (await import('./screens/tools/tool.tsx'))
 const Agents = screen(async () => (await import('./screens/agents/agents.tsx')).Agents)
 const NewAgent = screen(async () => (await import('./screens/agents/definition.tsx')).NewAgent)
 const AgentScreen = screen(async () => (await import('./screens/agents/agent.tsx')).AgentScreen)
+const TourScreen = screen(async () => (await import('./screens/tour/tour.tsx')).TourScreen)
 
 const WebhookScreen = screen(async () => (await import('./screens/settings/webhooks/one.tsx')).WebhookScreen)
 
@@ -96,6 +99,9 @@ function Screens() {
           <Home />
         </Route>
         <Route path="/approvals/:id?">{({ id }) => <Inbox id={id ?? null} />}</Route>
+        <Route path="/tour">
+          <TourScreen />
+        </Route>
         <Route path="/runs">
           <Runs />
         </Route>
@@ -146,10 +152,27 @@ function Screens() {
   )
 }
 
-/** The first screen: the figures for who may see them, else what waits. */
+const firstQuery = graphql(`
+  query First {
+    viewer {
+      tour {
+        processId
+      }
+    }
+    approvals(filter: { statuses: [APPROVED, REJECTED] }, first: 1) {
+      nodes {
+        id
+      }
+    }
+  }
+`)
+
+/** The first screen: the tour until something was decided, then the figures for who may see them, else what waits. */
 function Home() {
   const viewer = useViewer()
-  if (!viewer) return <Skeleton />
+  const { data, error } = useQuery(firstQuery, {}, { skip: !viewer?.isOperator })
+  if (!viewer || (viewer.isOperator && !data && !error)) return <Skeleton />
+  if (data?.viewer.tour && data.approvals.nodes.length === 0) return <Redirect to="/tour" replace />
   const [insights] = places[0]!.views
   return <Redirect to={insights.needs.every(viewer.may) ? insights.href : '/approvals'} replace />
 }

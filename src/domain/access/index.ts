@@ -8,6 +8,7 @@ export {
   type PlatformActions,
   type Release,
   type Services,
+  type TourParts,
   releaseShape,
   platformAction,
 } from './context/context.ts'

@@ -1,4 +1,5 @@
 /** The entry point of projects, and of their event feeds. */
+export { killServer, readTour, tourShape } from './tour.ts'
 export { SavedView, savedView, saveView, deleteView, listSavedViews } from './saved-views.ts'
 export {
   feedCursor,

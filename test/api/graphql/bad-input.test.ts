@@ -23,9 +23,11 @@ afterEach(async ({ task }) => {
 })
 
 const mutations = rootFields.filter((root) => root.kind === 'mutation')
-/** Mutations that remove what other tests need; createProject is for an operator's key only. */
-const isFinal = ({ name }: RootField) =>
-  /^(delete|revoke|cancel|submit|decide|resolve|pause|resume|createProject)/.test(name)
+/** Only an operator's key may; without a supervisor nothing is killed. */
+const isOfOperators = ({ name }: RootField) => name === 'createProject' || name === 'killServer'
+/** Mutations that remove what other tests need. */
+const isFinal = (root: RootField) =>
+  isOfOperators(root) || /^(delete|revoke|cancel|submit|decide|resolve|pause|resume)/.test(root.name)
 const byName = (name: string) => mutations.find((root) => root.name === name)!
 const own = (project = home) => ({ ids: project.ids, extras: extrasOf(project) })
 
@@ -423,7 +425,7 @@ describe('other inputs', () => {
 })
 
 describe('the smallest input of what takes a thing away is right, too', () => {
-  const final = mutations.filter((root) => isFinal(root) && root.name !== 'createProject')
+  const final = mutations.filter((root) => isFinal(root) && !isOfOperators(root))
   test.each(final.map((root) => [root.name, root] as const))('%s', async (name, root) => {
     const project = await furnish(h, `end_${name}`, upstream.url)
     const { code, text } = await send(root, minimalArguments(root, own(project)), '', project.key)

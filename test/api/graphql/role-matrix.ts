@@ -108,6 +108,7 @@ export const matrix: Record<string, Line> = {
   removedGenerations: line(everyone),
 
   createProject: line('operator'),
+  killServer: line('operator'),
   acceptUpstreamChange: line(admins),
   refreshUpstream: line(builders),
   connectUpstream: line(builders),

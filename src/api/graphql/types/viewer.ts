@@ -9,6 +9,7 @@ import {
   releaseShape,
 } from '../../../domain/access/index.ts'
 import { findOwnSession, listOwnSessions } from '../../../domain/sign-in/index.ts'
+import { readTour, tourShape } from '../../../domain/projects/index.ts'
 import type { Refs } from '../builder/refs.ts'
 
 export function addViewer(refs: Refs): void {
@@ -97,6 +98,13 @@ export function addViewer(refs: Refs): void {
           type: shapes.object(releaseShape),
           description: 'The release of the server that answers.',
           resolve: (_viewer, _args, { ctx }) => ctx.release,
+        }),
+        tour: t.field({
+          type: shapes.object(tourShape),
+          nullable: true,
+          description:
+            "The tour of a first start; null where the server has no demo, and for a caller without an operator's API key.",
+          resolve: (_viewer, _args, { ctx }) => readTour(ctx),
         }),
         modelNotice: t.string({
           nullable: true,

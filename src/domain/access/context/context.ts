@@ -90,6 +90,19 @@ export interface Services extends StoreServices, WorkServices, AccessServices, O
   meters: Meters
   limits: Limits
   release: Release
+  /** What the tour of a first start shows; null without the demo. */
+  tour: TourParts | null
+}
+
+/** The demo of this process, as the tour uses it. */
+export interface TourParts {
+  agentId: string
+  toolId: string
+  prompt: string
+  /** How many requests the upstream of the demo has executed. */
+  effects(): Promise<number>
+  /** Has this process killed and started again, a moment later so that it can answer; null where nothing would start it. */
+  kill: (() => void) | null
 }
 
 /** Which program this is. */

@@ -84,6 +84,7 @@ export const actions = [
   'views:Save',
   'views:Share',
   'views:List',
+  'server:Kill',
   'limits:Set',
   'limits:List',
   'sessions:Start',

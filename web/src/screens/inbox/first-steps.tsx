@@ -10,6 +10,11 @@ import { t } from '../../texts/texts.tsx'
 
 const stepsQuery = graphql(`
   query FirstSteps($projectId: ID) {
+    viewer {
+      tour {
+        processId
+      }
+    }
     tools(projectId: $projectId, first: 20) {
       nodes {
         id
@@ -126,6 +131,11 @@ export function FirstSteps() {
           </li>
         ))}
       </ol>
+      {data?.viewer.tour && (
+        <p>
+          <Link href="/tour">{t('Take the tour of ninety seconds')}</Link>
+        </p>
+      )}
     </section>
   )
 }
