@@ -4,7 +4,7 @@ import { useEffect, useRef, useState, type ReactNode } from 'react'
 import { Badge } from './badge.tsx'
 import { Icon } from './icons.tsx'
 import { KeyHint } from './key-hint.tsx'
-import { useKeys } from './keys.ts'
+import { isComposing, useKeys } from './keys.ts'
 import { anyTime, fieldOf, momentOf, periods, type TimeRange } from './time-range.ts'
 import { t } from '../texts/texts.tsx'
 
@@ -73,6 +73,7 @@ export function SearchField({ label, value, most = 100, suggestions, isFirst, on
         value={text}
         onChange={(event) => type(event.target.value)}
         onKeyDown={(event) => {
+          if (isComposing(event.nativeEvent)) return
           if (event.key === 'Escape') {
             // It leaves the field; its text, and what is open behind it, stay.
             event.preventDefault()

@@ -39,6 +39,12 @@ function isTyping(event: KeyboardEvent): boolean {
     )
 }
 
+/**
+ * Whether the key belongs to an input method, which composes a text with it. WebKit ends the composition before the key that
+ * ends it (WebKit bug 165004): that one has the code 229.
+ */
+export const isComposing = (event: KeyboardEvent): boolean => event.isComposing || event.keyCode === 229
+
 /** The name of a key: `mod+Enter`, `j`, `?`. `mod` is Ctrl, or ⌘. */
 function nameOf(event: KeyboardEvent): string {
   const mod = event.ctrlKey || event.metaKey ? 'mod+' : ''
@@ -46,7 +52,7 @@ function nameOf(event: KeyboardEvent): string {
 }
 
 function onKey(event: KeyboardEvent): void {
-  if (event.defaultPrevented || event.altKey || event.isComposing) return
+  if (event.defaultPrevented || event.altKey || isComposing(event)) return
   // A key that is held would press the button again and again.
   if (event.repeat && event.key === 'Enter' && event.target instanceof HTMLButtonElement)
     return event.preventDefault()

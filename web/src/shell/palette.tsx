@@ -7,6 +7,7 @@ import { useQuery } from '../api/query.ts'
 import { useThings } from '../api/things.ts'
 import { useViewer } from '../api/viewer.ts'
 import { Dialog } from '../parts/dialog.tsx'
+import { isComposing } from '../parts/keys.ts'
 import { PauseDialog, pauseProject } from '../parts/pause.tsx'
 import { places, type View } from '../parts/places.ts'
 import { sentenceText } from '../parts/sentence.tsx'
@@ -132,13 +133,14 @@ export default function Palette({ isShown, onClose }: Props) {
     else does()
   }
   const onKeyDown = (event: KeyboardEvent) => {
+    if (isComposing(event.nativeEvent)) return
     const by = { ArrowDown: 1, ArrowUp: -1 }[event.key]
     if (by !== undefined && found.length > 0) {
       event.preventDefault()
       setAt((chosen + by + found.length) % found.length)
     }
     const one = found[chosen]
-    const isPlain = !event.ctrlKey && !event.metaKey && !event.nativeEvent.isComposing
+    const isPlain = !event.ctrlKey && !event.metaKey
     if (event.key === 'Enter' && one && isPlain) take(one)
   }
   if (isPausing) return <PauseDialog {...pauseProject()} onClose={onClose} />
