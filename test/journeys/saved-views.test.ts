@@ -35,10 +35,12 @@ test('an own view is seen by who saved it alone; one of the project by everybody
   expect(deleted).toMatchObject({ deletedId: own['view'].id, deleted: true })
 })
 
-test('the same name replaces its own, and never that of another owner', async () => {
+test('the same name replaces its own where that is wanted, and never that of another owner', async () => {
   const { key } = await keyOf('Eve', 'DEVELOPER')
   const first = await save({ name: 'Mine', address: '/runs?a=1' }, key)
-  const again = await save({ name: 'Mine', address: '/runs?a=2' }, key)
+  expect(await save({ name: 'Mine', address: '/runs?a=2' }, key)).toMatchObject({ code: 'NAME_TAKEN' })
+  expect(await names(key)).toContainEqual({ name: 'Mine', address: '/runs?a=1', shared: false })
+  const again = await save({ name: 'Mine', address: '/runs?a=2', replace: true }, key)
   const shared = await save({ name: 'Mine', address: '/runs?a=3', shared: true }, key)
   expect(again['view']).toMatchObject({ id: first['view'].id, address: '/runs?a=2' })
   expect(shared['view'].id).not.toBe(first['view'].id)
@@ -77,7 +79,7 @@ test('a hundred views are enough, and one more is refused with nothing written',
   for (let n = 0; n < 100; n++) await save({ name: `view ${n}`, address: '/runs' }, key)
   const refused = await save({ name: 'one more', address: '/runs' }, key)
   expect(refused).toMatchObject({ __typename: 'LimitReachedError' })
-  expect(await save({ name: 'view 7', address: '/runs?a=7' }, key)).toMatchObject({
+  expect(await save({ name: 'view 7', address: '/runs?a=7', replace: true }, key)).toMatchObject({
     view: { name: 'view 7' },
   })
 })

@@ -16,6 +16,16 @@ window.addEventListener('vite:preloadError', (event) => {
   location.reload()
 })
 
+// Chromium and WebKit change the number under the pointer of whoever only scrolls on, where a page hears the wheel
+// (whatwg/html#10911), as every page of React does.
+window.addEventListener(
+  'wheel',
+  ({ target }) => {
+    if (target instanceof HTMLInputElement && target.type === 'number') target.blur()
+  },
+  { capture: true, passive: true },
+)
+
 document.documentElement.lang = language
 followProject()
 void readSession()

@@ -4,6 +4,7 @@ import { eq, inArray } from 'drizzle-orm'
 import { text } from '../../core/check.ts'
 import { AppError } from '../../core/errors.ts'
 import { newId } from '../../core/ids.ts'
+import { writeJson } from '../../core/json.ts'
 import type { Page } from '../../core/page.ts'
 import { entity, idOf, part } from '../../core/shapes.ts'
 import * as view from '../../core/view.ts'
@@ -53,12 +54,12 @@ const viewOf = (row: typeof savedViews.$inferSelect): SavedView => ({
 const isOwnPath = (address: string): boolean =>
   /^\/(?![/\\])[^\s\p{C}\\#]*$/u.test(address) && URL.canParse(address, 'http://own.invalid')
 
-/** LIMITED beyond 100 own views, and beyond 100 of the project. */
+/** LIMITED beyond 100 own views, and beyond 100 of the project; NAME_TAKEN when one is not to be replaced. */
 export const saveView = operation({
   name: 'saveView',
   does:
     'Saves an address of the dashboard under a name, for the caller or for the project; one with the same name is ' +
-    'replaced.',
+    'replaced only when asked.',
   permission: 'views:Save',
   input: z
     .object({
@@ -75,13 +76,17 @@ export const saveView = operation({
         .describe(
           'Whether the view is for all of the project, which needs the permission views:Share. Default: false.',
         ),
+      replace: z
+        .boolean()
+        .nullish()
+        .describe('Whether a view of the same owner with this name is replaced. Default: false.'),
     })
     .describe('The saved view to create or replace.'),
   payload: z
     .object({ view: SavedView.describe('The saved view after the mutation.') })
     .describe('The saved view after the mutation.'),
-  refuses: ['NOT_FOUND', 'LIMITED'],
-  async run(ctx, { name, address, shared, ...given }) {
+  refuses: ['NOT_FOUND', 'LIMITED', 'NAME_TAKEN'],
+  async run(ctx, { name, address, shared, replace, ...given }) {
     const projectId = await projectOf(ctx, given.projectId)
     const action = shared ? 'views:Share' : 'views:Save'
     await assertMay(ctx, 'views:Save', projectId, 'view/*')
@@ -89,17 +94,18 @@ export const saveView = operation({
     const owner = shared ? everybody : ctx.principal.id
     const saved = await atomically(ctx.db, async (tx) => {
       await assertStillValid(tx, ctx.principal)
-      const [row] = await tx
-        .insert(savedViews)
-        .values({ id: newId('savedView'), projectId, owner, name, address, createdBy: ctx.principal.id })
-        .onConflictDoUpdate({
-          target: [savedViews.projectId, savedViews.owner, savedViews.name],
-          set: { address },
-        })
-        .returning()
+      const own = { id: newId('savedView'), projectId, owner, name, address, createdBy: ctx.principal.id }
+      const target = [savedViews.projectId, savedViews.owner, savedViews.name]
+      const insert = tx.insert(savedViews).values(own)
+      const [row] = await (
+        replace
+          ? insert.onConflictDoUpdate({ target, set: { address } })
+          : insert.onConflictDoNothing({ target })
+      ).returning()
+      if (!row) throw new AppError('NAME_TAKEN', `There is a saved view named ${writeJson(name)} already.`)
       await assertFew(tx, projectId, owner)
-      await recordChange(tx, ctx, { projectId, action, resource: `view/${row!.id}` })
-      return viewOf(row!)
+      await recordChange(tx, ctx, { projectId, action, resource: `view/${row.id}` })
+      return viewOf(row)
     })
     return { view: saved }
   },

@@ -10,6 +10,8 @@ export interface Issue {
 
 /** Why a mutation was refused. */
 export interface MutationRefusal {
+  /** The code of the error; undefined when there is no result at all. */
+  code?: string | undefined
   message: string
   issues: readonly Issue[]
 }
@@ -31,6 +33,7 @@ export function refusalOf(
   return type.endsWith('Payload')
     ? null
     : {
+        code,
         message: message === undefined ? t('The server refused this.') : errorText(code, message),
         issues: issues ?? [],
       }

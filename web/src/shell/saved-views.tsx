@@ -97,10 +97,16 @@ export default function SavedViews({ onClose }: { onClose(): void }) {
 function SaveForm({ address, onSaved }: { address: string; onSaved(): void }) {
   const projectId = useProject()
   const mayShare = useViewer()?.may('views:Share')
-  const { draft, set } = useDraft({ name: '', shared: false })
+  const { draft, set: change } = useDraft({ name: '', shared: false })
   const form = useMutation(saveMutation)
+  const isTaken = form.refused?.code === 'NAME_TAKEN'
+  /** Another name, or another owner, is another view. */
+  const set: typeof change = (part) => {
+    form.clear()
+    change(part)
+  }
   const save = async () => {
-    if (!(await form.send({ input: { ...draft, address, projectId } }))) return
+    if (!(await form.send({ input: { ...draft, address, projectId, replace: isTaken } }))) return
     toast(t('{name} is saved.', { name: draft.name }), { tone: 'good' })
     set({ name: '' })
     onSaved()
@@ -116,7 +122,7 @@ function SaveForm({ address, onSaved }: { address: string; onSaved(): void }) {
       <Refusal message={form.refused?.message ?? null} />
       <div>
         <button type="submit" className="primary" disabled={form.isRunning || draft.name.trim() === ''}>
-          {t('Save this view')}
+          {isTaken ? t('Replace the saved view') : t('Save this view')}
         </button>
       </div>
     </Form>
