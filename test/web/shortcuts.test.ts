@@ -111,6 +111,40 @@ describe.skipIf(!hasChromium)('shortcuts', { timeout: 300_000 }, () => {
     expect(await stored()).toEqual(before)
   })
 
+  test('nothing is heard behind a form that creates, in its fields and outside of them', async () => {
+    const before = await stored()
+    const forms = [
+      ...['/people?new=key', '/people/programs?new=key', '/settings/providers?new=provider'],
+      ...['/settings/secrets?new=secret', '/settings/webhooks?new=webhook', '/settings/retention?new=hold'],
+      ...[
+        '/settings/retention?new=removal',
+        `/agents/${shop.agentId}?tab=triggers&new=trigger`,
+        '/runs?new=run',
+      ],
+    ]
+    for (const at of forms) {
+      const tab = await visit(browser, shop.h, at)
+      const { page } = tab
+      const dialog = page.getByRole('dialog')
+      await dialog.waitFor()
+      const here = pathOf(page)
+      // The first field has the focus; the title is outside of all of them.
+      for (const place of ['field', 'title']) {
+        if (place === 'title') await dialog.locator('h2').first().focus()
+        await press(page, [...plain.filter((key) => key.length === 1), '?', '/', 'Control+Backspace'])
+        for (const { key } of leads) await press(page, ['g', key])
+        expect(await dialog.count(), `${at} ${place}`).toBe(1)
+        expect(pathOf(page), `${at} ${place}`).toBe(here)
+      }
+      await press(page, ['Escape'])
+      await dialog.waitFor({ state: 'detached' })
+      await settled(page)
+      expect(tab.faults, at).toEqual([])
+      await tab.close()
+    }
+    expect(await stored()).toEqual(before)
+  })
+
   test('what is typed into a field stays in it', async () => {
     const before = await stored()
     let fields = 0
@@ -193,6 +227,16 @@ describe.skipIf(!hasChromium)('shortcuts', { timeout: 300_000 }, () => {
     await settled(list.page)
     expect(list.faults).toEqual([])
     await list.close()
+    const { agent } = await shop.h.mutate('createAgent', { name: 'gone' }, 'agent { id }')
+    const agents = await open('/agents')
+    await agents.page.getByRole('link', { name: 'gone' }).focus()
+    await shop.h.mutate('deleteAgent', { id: agent.id }, 'agent { id }')
+    await agents.page.getByRole('link', { name: 'gone' }).waitFor({ state: 'detached' })
+    await press(agents.page, ['Enter', 'x', 'Delete', ...decides])
+    expect(pathOf(agents.page)).toBe('/agents')
+    await settled(agents.page)
+    expect(agents.faults).toEqual([])
+    await agents.close()
     expect(await stored()).toEqual(before)
   })
 })
