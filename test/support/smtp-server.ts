@@ -1,5 +1,6 @@
 /** A mail server on loopback, as the wire has it: each command is answered as the test says, and mails are kept. */
 import { createServer, type AddressInfo, type Socket } from 'node:net'
+import { TLSSocket } from 'node:tls'
 import { closeWith, openArrivals } from './webhook-receiver.ts'
 
 export interface KeptMail {
@@ -12,8 +13,8 @@ export interface KeptMail {
   text: string
 }
 
-/** What is answered to a command: a reply, or the end of the connection without one. */
-type Reply = string | 'cut'
+/** What is answered to a command: a reply, the end of the connection without one, or nothing at all. */
+type Reply = string | 'cut' | 'silence'
 
 export interface SmtpServer {
   url: string
@@ -24,6 +25,8 @@ export interface SmtpServer {
   logins: string[]
   /** Called with RCPT and DATA (its end, with the mail); null: accepted. */
   answer: (command: string) => Reply | null
+  /** With these PEM texts STARTTLS is offered. */
+  certificate: { key: string; cert: string } | null
   until(enough: (mails: KeptMail[]) => boolean): Promise<void>
   close(): Promise<void>
 }
@@ -35,7 +38,8 @@ export async function openSmtpServer(port = 0): Promise<SmtpServer> {
     sockets.add(socket)
     socket.on('close', () => sockets.delete(socket))
     socket.on('error', () => {})
-    talk(socket, smtp, arrivals.wake)
+    socket.write('220 mail.test ESMTP\r\n')
+    hear(socket, smtp, arrivals.wake)
   })
   await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const { port: bound } = server.address() as AddressInfo
@@ -45,23 +49,24 @@ export async function openSmtpServer(port = 0): Promise<SmtpServer> {
     mails: [],
     logins: [],
     answer: () => null,
+    certificate: null,
     until: arrivals.until,
     close: () => closeWith(server, sockets),
   }
   return smtp
 }
 
-function talk(socket: Socket, smtp: SmtpServer, arrived: () => void): void {
+/** Answers what comes over the connection, in clear or not. */
+function hear(socket: Socket, smtp: SmtpServer, arrived: () => void): void {
   let buffer = ''
   let inData = false
   let to = ''
   const say = (preset: string, command: string) => {
     const reply = smtp.answer(command) ?? preset
     if (reply === 'cut') socket.destroy()
-    else socket.write(`${reply}\r\n`)
+    else if (reply !== 'silence') socket.write(`${reply}\r\n`)
     return reply
   }
-  socket.write('220 mail.test ESMTP\r\n')
   socket.on('data', (chunk: Buffer) => {
     buffer += chunk.toString('latin1')
     for (;;) {
@@ -74,8 +79,16 @@ function talk(socket: Socket, smtp: SmtpServer, arrived: () => void): void {
         smtp.mails.push(mailOf(to, line))
         say('250 2.0.0 queued', 'END')
         arrived()
-      } else if (/^EHLO/i.test(line)) socket.write('250-mail.test\r\n250-8BITMIME\r\n250 AUTH PLAIN\r\n')
-      else if (/^AUTH PLAIN /i.test(line)) {
+      } else if (/^EHLO/i.test(line)) {
+        const offers = ['mail.test', '8BITMIME', ...(smtp.certificate ? ['STARTTLS'] : [])]
+        socket.write(`${offers.map((one) => `250-${one}\r\n`).join('')}250 AUTH PLAIN\r\n`)
+      } else if (/^STARTTLS/i.test(line)) {
+        socket.removeAllListeners('data')
+        socket.write('220 go on\r\n')
+        const secure = new TLSSocket(socket, { isServer: true, ...smtp.certificate })
+        secure.on('error', () => {})
+        return hear(secure, smtp, arrived)
+      } else if (/^AUTH PLAIN /i.test(line)) {
         smtp.logins.push(Buffer.from(line.slice(11), 'base64').toString().split('\0').slice(1).join(':'))
         say('235 2.7.0 in', 'AUTH')
       } else if (/^RCPT/i.test(line)) {

@@ -1,7 +1,9 @@
 /** Webhooks whose endpoint is an e-mail address, over a real mail server: questions, links, faults and repeats. */
+import { readFileSync } from 'node:fs'
 import { afterAll, afterEach, expect, test } from 'vitest'
 import { isMailAddress } from '../../../src/domain/egress/index.ts'
 import { loadConfig } from '../../../src/config.ts'
+import { openCertificates } from '../../support/certificates.ts'
 import { forFile } from '../../support/for-file.ts'
 import { makeFixtures } from '../../support/fixtures.ts'
 import { gateFixtures } from '../../support/gate-fixtures.ts'
@@ -21,6 +23,8 @@ afterEach(async () => {
   for (const webhookId of made.splice(0)) await h.mutate('deleteWebhook', { webhookId }, 'deletedId')
   smtp.mails.length = 0
   smtp.answer = () => null
+  smtp.certificate = null
+  smtp.logins.length = 0
 })
 
 async function create(more: object = {}): Promise<string> {
@@ -158,6 +162,46 @@ test('what is asked while the mail server is away is sent when it is back, and a
   await passTime(h)
   await until(id, ({ status }) => status === 'DELIVERED')
   expect(smtp.mails).toHaveLength(1)
+})
+
+test('a server that says nothing more has until the time limit, and the same mail is sent again', async () => {
+  const id = await create()
+  smtp.answer = (command) => (command === 'END' ? 'silence' : null)
+  await question()
+  const first = await until(id, ({ attempts }) => attempts === 1)
+  expect(first).toMatchObject({ status: 'PENDING', answers: [{ status: null }] })
+  smtp.answer = () => null
+  await passTime(h)
+  await until(id, ({ status }) => status === 'DELIVERED')
+  expect(new Set(smtp.mails.map(idOf)).size).toBe(1)
+})
+
+test('under a certificate that nobody knows neither password nor mail is sent', async () => {
+  const certificates = openCertificates()
+  certificates.makeAuthority('stranger')
+  const read = (name: string) => readFileSync(certificates.file(name), 'utf8')
+  smtp.certificate = { key: read('stranger.key'), cert: read('stranger.pem') }
+  certificates.remove()
+  const id = await create()
+  await question()
+  const refused = await until(id, ({ attempts }) => attempts === 1)
+  expect(refused.status).toBe('PENDING')
+  expect(refused.answers[0].error).toMatch(/certificate/i)
+  expect([smtp.mails, smtp.logins]).toEqual([[], []])
+  smtp.certificate = null
+  await passTime(h)
+  await until(id, ({ status }) => status === 'DELIVERED')
+})
+
+test('a mail that is replayed is the same mail, for readers that drop what they have', async () => {
+  const id = await create()
+  await question()
+  await until(id, ({ status }) => status === 'DELIVERED')
+  expect(await h.mutate('replayWebhook', { webhookId: id, after: '0' }, 'replayId')).toHaveProperty(
+    'replayId',
+  )
+  const sent = idOf(smtp.mails[0]!)
+  await smtp.until((mails) => mails.filter((one) => idOf(one) === sent).length === 2)
 })
 
 test('a test shows the code of the server, and who may not change a webhook does not see its address', async () => {
