@@ -1,4 +1,5 @@
 /** The parts of the dashboard that need no browser: order of the inbox, edits, differences, marked text, moments. */
+import { readdirSync, readFileSync } from 'node:fs'
 import { renderToStaticMarkup } from 'react-dom/server'
 import { createElement } from 'react'
 import { describe, expect, test } from 'vitest'
@@ -25,6 +26,7 @@ import {
   rowsOf,
   viewOf,
 } from '../../web/src/screens/inbox/waiting-view.ts'
+import { actions } from '../../src/domain/access/permission/policy.ts'
 import { maxBatch } from '../../src/domain/approvals/decide.ts'
 import { browserName } from '../../web/src/screens/people/browser-name.ts'
 
@@ -294,4 +296,16 @@ test.each([
   ['curl/8.5.0', 'curl/8.5.0'],
 ])('the browser that calls itself %s is %s', (userAgent, name) => {
   expect(browserName(userAgent)).toBe(name)
+})
+
+test('every permission that the page asks for is one of the server', () => {
+  const src = new URL('../../web/src/', import.meta.url)
+  const asked = readdirSync(src, { recursive: true, encoding: 'utf8' })
+    .filter((name) => /\.tsx?$/.test(name))
+    .flatMap((name) => [
+      ...readFileSync(new URL(name, src), 'utf8').matchAll(/['"]([a-z][a-zA-Z]+:[A-Z][a-zA-Z]+)['"]/g),
+    ])
+    .map(([, action]) => action!)
+  expect(asked.length).toBeGreaterThan(80)
+  expect(asked.filter((action) => !(actions as readonly string[]).includes(action))).toEqual([])
 })
