@@ -1,35 +1,27 @@
 /** Asks an MCP server once, before a tool is made of it. Nothing is stored. */
 import { useState } from 'react'
 import { graphql, type ResultOf, type VariablesOf } from '../api/document.ts'
-import { faults } from '../api/faults.ts'
+import { command } from '../api/command.ts'
 import type { MutationRefusal } from '../api/outcome.ts'
 import { useMutation, type Payload } from '../api/query.ts'
 import { Foreign } from './text.tsx'
 import { UpstreamStatus } from './upstream-status.tsx'
 import { t, plural } from '../texts/texts.tsx'
 
-const testMutation = graphql(
-  `
-    mutation TestUpstream($input: TestUpstreamInput!) {
-      testUpstream(input: $input) {
-        __typename
-        ... on TestUpstreamPayload {
-          ok
-          status
-          era
-          transport
-          tools
-          error {
-            code
-            message
-          }
-        }
-        ...Faults
-      }
+const testAnswer = graphql(`
+  fragment TestUpstreamAnswer on TestUpstreamPayload {
+    ok
+    status
+    era
+    transport
+    tools
+    error {
+      code
+      message
     }
-  `,
-  [faults],
-)
+  }
+`)
+const testMutation = command('testUpstream', testAnswer)
 
 /** A server with what is needed to sign in there. */
 export type TrialServer = VariablesOf<typeof testMutation>['input']

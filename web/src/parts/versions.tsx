@@ -64,12 +64,9 @@ const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 /** Of the tool or agent with this id. Which two versions are compared stands in the address. */
 export function Versions({ id }: { id: string }) {
   const { params, replace } = useAddress()
-  const pages = usePages(
-    versionsQuery,
-    { id },
-    ({ node }) => (node && 'versions' in node ? node.versions : nothing),
-    { eventTypes: ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'] },
-  )
+  const pages = usePages(versionsQuery, { id }, ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'], {
+    of: ({ node }) => (node && 'versions' in node ? node.versions : nothing),
+  })
   const numbers = pages.nodes.map(({ version }) => version)
   const chosen = (name: string, defaultVersion: number | undefined) => {
     const given = Number(params.get(name))

@@ -28,9 +28,7 @@ const kindWords = {
 
 export function AgentFields({ draft, onChange, issues }: Props) {
   const set = (part: Partial<AgentDraft>) => onChange({ ...draft, ...part })
-  const tools = usePages(toolChoicesQuery, {}, (data) => data.tools, {
-    eventTypes: ['TOOL_CREATED', 'TOOL_DELETED'],
-  })
+  const tools = usePages(toolChoicesQuery, { first: 100 }, ['TOOL_CREATED', 'TOOL_DELETED'])
   const agents = useAgentNames()
   const toolOptions: Option[] = tools.nodes.map((tool) => ({
     id: tool.id,

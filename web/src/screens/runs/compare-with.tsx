@@ -18,7 +18,7 @@ export function CompareWith({ run, onClose }: { run: Run; onClose(): void }) {
   const [text, setText] = useState('')
   const search = text.trim()
   const filter = search === '' ? { agentId: run.agent?.id ?? null } : { search }
-  const { nodes, error, isLoading, reload } = usePages(runsQuery, { filter }, (data) => data.generations)
+  const { nodes, error, isLoading, reload } = usePages(runsQuery, { filter })
   const rows = new Map(nodes.map((node) => [node.id, node]))
   const kin = new Map([
     ...(run.retryOf ? [[run.retryOf.id, t('the run before')] as const] : []),
