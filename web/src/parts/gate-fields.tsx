@@ -37,7 +37,7 @@ export function GateFields(props: Props) {
   const { draft, onChange, schema, hasTitle, hasConditions = true, faults, issues } = props
   const set = (part: Partial<Draft>) => onChange({ ...draft, ...part })
   return (
-    <div className="gate-fields">
+    <div className="stack gate-fields">
       <fieldset className="gate-modes">
         <legend className="label">{t('Stops calls')}</legend>
         {modes.slice(0, hasConditions ? 3 : 2).map(({ mode, word, about }) => (

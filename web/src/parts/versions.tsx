@@ -76,7 +76,7 @@ export function Versions({ id }: { id: string }) {
   const from = chosen('from', numbers.find((one) => to !== undefined && one < to) ?? to)
   const compare = (first: number, second: number) => replace({ from: String(first), to: String(second) })
   return (
-    <div className="versions">
+    <div className="stack versions">
       {from !== undefined && to !== undefined && numbers.length > 1 && (
         <Comparison versions={pages.nodes} from={from} to={to} onChange={compare} />
       )}

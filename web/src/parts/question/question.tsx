@@ -197,7 +197,7 @@ function Votes({ question }: { question: Question }) {
           })}
         {requirement.excludeRequester && t(', not by the requester')}.
       </p>
-      <ul className="votes">
+      <ul className="votes lined">
         {votes.map((vote) => (
           <li key={vote.by}>
             <Badge status={vote.verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED'} />{' '}

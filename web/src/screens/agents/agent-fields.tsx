@@ -41,7 +41,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
   const part = { draft, set, issues }
   const { text, long } = fieldsOf(draftNames, part)
   return (
-    <div className="agent-fields">
+    <div className="fields">
       <div className="field-pair">
         {text('name', { isRequired: true })}
         {text('model', { placeholder: t('the default of the installation'), hint: t('As provider/model.') })}
@@ -67,19 +67,19 @@ export function AgentFields({ draft, onChange, issues }: Props) {
       <Told issues={issuesAt(issues, ['agentIds'])} />
       <details>
         <summary>{t('What its model sees, and when')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Visibility {...part} options={own} />
         </div>
       </details>
       <details>
         <summary>{t('Limits')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Limits {...part} />
         </div>
       </details>
       <details>
         <summary>{t('Answer and MCP')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Answer {...part} />
         </div>
       </details>

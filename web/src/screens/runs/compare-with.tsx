@@ -33,7 +33,7 @@ export function CompareWith({ run, onClose }: { run: Run; onClose(): void }) {
         {error !== null && <Failure error={error} retry={reload} />}
         {isLoading && <Skeleton />}
         {!isLoading && others.length === 0 && <p className="mute">{t('No matching runs')}</p>}
-        <ul className="compare-others" aria-label={t('Runs')}>
+        <ul className="lined" aria-label={t('Runs')}>
           {others.map((id) => {
             const row = rows.get(id)
             return (

@@ -51,7 +51,7 @@ export function CompareRuns({ id, other }: { id: string; other: string }) {
         </Link>
         <h1>{t('Two runs compared')}</h1>
       </header>
-      <div className="compare">
+      <div className="stack compare">
         <Differences pair={pair} />
         <Facts pair={pair} />
         <div className="compare-pair">

@@ -36,16 +36,16 @@ export function RunTable({ list, chosen, marked, onMark, onCancel }: Props) {
           <th scope="col" className="runs-wide runs-wider">
             {t('Model')}
           </th>
-          <th scope="col" className="runs-number runs-wide runs-wider">
+          <th scope="col" className="number runs-wide runs-wider">
             {t('Steps')}
           </th>
-          <th scope="col" className="runs-number runs-wide">
+          <th scope="col" className="number runs-wide">
             {t('Tokens, cost')}
           </th>
-          <th scope="col" className="runs-number runs-wide">
+          <th scope="col" className="number runs-wide">
             {t('Duration')}
           </th>
-          <th scope="col" className="runs-number runs-age">
+          <th scope="col" className="number runs-age">
             {t('Age')}
           </th>
           <th scope="col" className="runs-wide">
@@ -117,7 +117,7 @@ const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: Row
         )}
       </td>
       <td className="runs-agent">
-        <Link href={`/runs/${id}`}>
+        <Link href={`/runs/${id}`} className="row-link">
           {agent ? <Foreign text={agent.name} max={60} /> : t('deleted agent')}
         </Link>
         {depth > 0 && <span className="small mute runs-child"> {t('child run')}</span>}
@@ -133,17 +133,17 @@ const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: Row
       <td className="runs-wide runs-wider runs-cut runs-model">
         {model ? <ModelName model={model} /> : <None />}
       </td>
-      <td className="runs-number runs-wide runs-wider">{stepCount}</td>
-      <td className="runs-number runs-wide">
+      <td className="number runs-wide runs-wider">{stepCount}</td>
+      <td className="number runs-wide">
         {numberText(totalUsage.totalTokens)}
         <div className="small mute">
           <Cost of={totalCost} />
         </div>
       </td>
-      <td className="runs-number runs-wide">
+      <td className="number runs-wide">
         <Took run={run} />
       </td>
-      <td className="runs-number runs-age">
+      <td className="number runs-age">
         <Ago at={createdAt} />
       </td>
       <td className="runs-wide runs-actions">

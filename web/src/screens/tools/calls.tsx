@@ -145,7 +145,7 @@ function CallRow({ call, onRun }: CallRowProps) {
 
 function CallDetail({ call, onRun }: CallRowProps) {
   return (
-    <div className="call-detail">
+    <div className="stack call-detail">
       <div className="row small">
         <CopyId id={call.id} />
         <span className="mute">

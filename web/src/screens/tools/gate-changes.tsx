@@ -25,7 +25,7 @@ export function PendingGateChanges({ targetId }: { targetId?: string }) {
   const isArmed = useArmed(shown.map(({ id }) => id).join())
   if (shown.length === 0) return null
   return (
-    <section className="pending-changes" aria-label={t('Gate changes awaiting a second person')}>
+    <section className="stack pending-changes" aria-label={t('Gate changes awaiting a second person')}>
       <h2>{t('Waits for a second person')}</h2>
       <ul>
         {shown.map((change) => (

@@ -36,7 +36,7 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
   // Rows that become possible while one types must not take the editor away.
   if (why !== null && !isJson) setJson(true)
   return (
-    <section className="arguments-editor" aria-label={t('Arguments')}>
+    <section className="stack arguments-editor" aria-label={t('Arguments')}>
       <div className="row">
         <h2>{t('Arguments')}</h2>
         <span className="spread">

@@ -15,7 +15,7 @@ import { t, plural } from '../../../texts/texts.tsx'
 export function ImportOpenApi() {
   const [api, setApi] = useState<Api | null>(null)
   return (
-    <NewPage kind="tool" title={t('Tools from OpenAPI')} list="/tools" bodyClass="tool-page">
+    <NewPage kind="tool" title={t('Tools from OpenAPI')} list="/tools" bodyClass="stack tool-page">
       {api ? <Choose api={api} onAnother={() => setApi(null)} /> : <Source onApi={setApi} />}
     </NewPage>
   )
@@ -74,7 +74,7 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
     creation.run({ base: base.trim().replace(/\/+$/, ''), secret: secret.trim() }, chosen, turned)
   return (
     <>
-      <section className="definition" aria-label={t('The document')}>
+      <section className="fields" aria-label={t('The document')}>
         <p className="row">
           <span className="strong">
             <Foreign text={api.title} max={120} />
