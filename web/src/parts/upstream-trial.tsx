@@ -6,6 +6,7 @@ import type { MutationRefusal } from '../api/outcome.ts'
 import { useMutation, type Payload } from '../api/query.ts'
 import { Foreign } from './text.tsx'
 import { UpstreamStatus } from './upstream-status.tsx'
+import { Fault } from './fault.tsx'
 import { t, plural } from '../texts/texts.tsx'
 
 const testAnswer = graphql(`
@@ -52,11 +53,7 @@ export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): T
 
 function Refusals({ refused: { message, issues } }: { refused: MutationRefusal }) {
   const told = issues.map(({ path, message: fault }) => `${path.slice(1).join('.')} ${fault}`)
-  return (
-    <p className="tone-bad" role="alert">
-      {told.length > 0 ? told.join('; ') : message}
-    </p>
-  )
+  return <Fault className="" text={told.length > 0 ? told.join('; ') : message} />
 }
 
 function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }) {
@@ -79,9 +76,7 @@ function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }
       {tools.length > 0 && (
         <p>
           {plural(tools.length, '1 tool:', '{count} tools:')}{' '}
-          <span className="mono small">
-            <Foreign text={tools.join(', ')} max={600} />
-          </span>
+          <Foreign className="mono small" text={tools.join(', ')} max={600} />
         </p>
       )}
     </div>

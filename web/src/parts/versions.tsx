@@ -155,9 +155,7 @@ function Row({ version, onCompare }: { version: Version; onCompare: (() => void)
         {places.length === 0 ? (
           <span className="mute">{version.version === 1 ? t('created') : t('nothing')}</span>
         ) : (
-          <span className="mono small">
-            <Foreign text={places.slice(0, mostPlaces).join(', ')} max={200} />
-          </span>
+          <Foreign className="mono small" text={places.slice(0, mostPlaces).join(', ')} max={200} />
         )}
         {left > 0 && <span className="mute"> {t('and {count} more', { count: left })}</span>}
       </td>

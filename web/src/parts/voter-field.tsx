@@ -8,6 +8,7 @@ import { useWhole } from '../api/pages.ts'
 import type { Viewer } from '../api/viewer.ts'
 import { Field } from './fields.tsx'
 import { votersOf } from './voters.ts'
+import { Fault } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
 const votingKey = graphql(`
@@ -92,11 +93,7 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
           ))}
           <option value={other}>{t('By id …')}</option>
         </select>
-        {fault && (
-          <p id={`${id}-fault`} className="small tone-bad" role="alert">
-            {fault}
-          </p>
-        )}
+        <Fault id={`${id}-fault`} text={fault} />
       </div>
       {value.isWritten && (
         <Field

@@ -144,11 +144,7 @@ function Details({ question }: { question: Question }) {
         <Fact name={t('Tool')}>
           <T
             text="{tool} version {version}"
-            tool={
-              <span className="mono">
-                <Foreign text={toolName} max={80} />
-              </span>
-            }
+            tool={<Foreign className="mono" text={toolName} max={80} />}
             version={toolVersion}
           />
         </Fact>

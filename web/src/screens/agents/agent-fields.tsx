@@ -9,6 +9,7 @@ import { toolChoicesQuery } from './documents.ts'
 import { Picker, type Option } from './picker.tsx'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { Faults } from '../../parts/fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -55,7 +56,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         showMore={tools.hasMore ? tools.showMore : undefined}
         empty={t('This project has no tools yet.')}
       />
-      <Told issues={issuesAt(issues, ['toolIds'])} />
+      <Faults of={issuesAt(issues, ['toolIds'])} />
       <Picker
         label={draftNames.agentIds}
         options={agents.nodes}
@@ -64,7 +65,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         showMore={agents.hasMore ? agents.showMore : undefined}
         empty={t('This project has no agents yet.')}
       />
-      <Told issues={issuesAt(issues, ['agentIds'])} />
+      <Faults of={issuesAt(issues, ['agentIds'])} />
       <details>
         <summary>{t('What its model sees, and when')}</summary>
         <div className="fields agent-fields">
@@ -84,15 +85,6 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         </div>
       </details>
     </div>
-  )
-}
-
-function Told({ issues }: { issues: readonly Issue[] }) {
-  if (issues.length === 0) return null
-  return (
-    <p className="tone-bad small" role="alert">
-      {issues.map(({ message }) => message).join('; ')}
-    </p>
   )
 }
 
@@ -118,7 +110,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
           empty={t('Choose its tools first.')}
         />
       )}
-      <Told issues={issuesAt(issues, ['activeToolIds'])} />
+      <Faults of={issuesAt(issues, ['activeToolIds'])} />
       <div className="field-pair">
         {choice('toolChoice', [
           { value: 'AUTO', name: t('the model decides') },
@@ -153,7 +145,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
             })
           }}
         />
-        <Told issues={issuesAt(issues, ['stepRules'])} />
+        <Faults of={issuesAt(issues, ['stepRules'])} />
       </section>
     </>
   )
