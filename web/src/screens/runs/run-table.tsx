@@ -22,32 +22,28 @@ interface Props {
   onCancel(id: string): void
 }
 
+const columns = [
+  { name: t('Status') },
+  { name: t('Agent') },
+  { name: t('Waits for, or answered'), className: 'runs-wide' },
+  { name: t('Model'), className: 'runs-wide runs-wider' },
+  { name: t('Steps'), className: 'number runs-wide runs-wider' },
+  { name: t('Tokens, cost'), className: 'number runs-wide' },
+  { name: t('Duration'), className: 'number runs-wide' },
+  { name: t('Age'), className: 'number runs-age' },
+]
+
 export function RunTable({ list, chosen, marked, onMark, onCancel }: Props) {
   return (
     <table className="runs">
       <caption className="sr-only">{t('Runs, the newest first')}</caption>
       <thead>
         <tr>
-          <th scope="col">{t('Status')}</th>
-          <th scope="col">{t('Agent')}</th>
-          <th scope="col" className="runs-wide">
-            {t('Waits for, or answered')}
-          </th>
-          <th scope="col" className="runs-wide runs-wider">
-            {t('Model')}
-          </th>
-          <th scope="col" className="number runs-wide runs-wider">
-            {t('Steps')}
-          </th>
-          <th scope="col" className="number runs-wide">
-            {t('Tokens, cost')}
-          </th>
-          <th scope="col" className="number runs-wide">
-            {t('Duration')}
-          </th>
-          <th scope="col" className="number runs-age">
-            {t('Age')}
-          </th>
+          {columns.map(({ name, className }) => (
+            <th key={name} scope="col" className={className}>
+              {name}
+            </th>
+          ))}
           <th scope="col" className="runs-wide">
             <span className="sr-only">{t('Actions')}</span>
           </th>
