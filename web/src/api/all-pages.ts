@@ -1,7 +1,7 @@
 /** A list as a whole, read page by page. */
 import { ask, RequestError, type CallerVariables } from './client.ts'
 import type { TadaDocumentNode } from './document.ts'
-import type { Connection } from './pages.ts'
+import { onlyOf, type NodeOf } from './pages.ts'
 
 /** The most rows of a list that are read for a file. */
 export const mostRows = 10_000
@@ -20,10 +20,13 @@ interface Reading<Node> {
  * Waits where the server limits requests, and asks for less where a page is too large. Throws RequestError, and an AbortError
  * when it is cancelled.
  */
-export async function readAll<Result, Variables extends { first: number; after?: string | null }, Node>(
+export async function readAll<
+  Result,
+  Variables extends { first?: number; after?: string | null },
+  Node = NodeOf<Result>,
+>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Omit<CallerVariables<Variables>, 'first' | 'after'>,
-  of: (data: Result) => Connection<Node>,
   { signal, onRead, pageSize = 50, most = mostRows }: Reading<Node>,
 ): Promise<{ nodes: Node[]; isCut: boolean }> {
   const nodes: Node[] = []
@@ -40,7 +43,7 @@ export async function readAll<Result, Variables extends { first: number; after?:
       })
     const data = await patiently(read, signal)
     if (data === null) continue
-    const { nodes: more, pageInfo } = of(data)
+    const { nodes: more, pageInfo } = onlyOf<Result, Node>(data)
     nodes.push(...more)
     onRead(nodes.length, nodes)
     after = pageInfo.endCursor

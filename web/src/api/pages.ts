@@ -21,14 +21,22 @@ export interface Pages<Node> {
   reload(): void
 }
 
-interface Reading {
-  eventTypes?: readonly EventType[]
+interface Reading<Result, Node> {
   /** Reads nothing: whoever looks may not read it. */
   skip?: boolean
+  /** Where the connection is, in a document that is not of a list alone. */
+  of?(data: Result): Connection<Node>
 }
 
+/** What the list has that a document reads. */
+export type NodeOf<Result> = Result[keyof Result] extends Connection<infer Node> ? Node : never
+
+/** The connection of a document of a list alone. */
+export const onlyOf = <Result, Node>(data: Result): Connection<Node> =>
+  Object.values(data as object)[0] as Connection<Node>
+
 /** All nodes of a connection, page after page; those that are read so far, while more are. */
-export function useWhole<Result, Variables extends { after?: string | null }, Node>(
+export function useWhole<Result, Variables extends { after?: string | null }, Node = NodeOf<Result>>(
   ...list: Parameters<typeof usePages<Result, Variables, Node>>
 ): readonly Node[] {
   const { nodes, hasMore, error, showMore } = usePages(...list)
@@ -41,12 +49,12 @@ export function useWhole<Result, Variables extends { after?: string | null }, No
   return nodes
 }
 
-/** Reads a connection whose document takes `$after`. `of` finds the connection in the data. */
-export function usePages<Result, Variables extends { after?: string | null }, Node>(
+/** Reads a connection whose document takes `$after`; the rows are read again after events of these types. */
+export function usePages<Result, Variables extends { after?: string | null }, Node = NodeOf<Result>>(
   document: TadaDocumentNode<Result, Variables>,
   variables: Omit<CallerVariables<Variables>, 'after'>,
-  of: (data: Result) => Connection<Node>,
-  { eventTypes = [], skip = false }: Reading = {},
+  eventTypes: readonly EventType[] = [],
+  { skip = false, of = onlyOf }: Reading<Result, Node> = {},
 ): Pages<Node> {
   const project = useProject()
   const key = `${project} ${writeJson(variables)}`

@@ -1,27 +1,20 @@
 /** A choice of one agent, by name. */
 import { graphql } from '../api/document.ts'
+import { list } from '../api/reads.ts'
 import { usePages, useWhole } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
 import { t } from '../texts/texts.tsx'
 
-const agentNamesQuery = graphql(`
-  query AgentNames($projectId: ID, $after: String) {
-    agents(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const agentName = graphql(`
+  fragment AgentName on Agent {
+    id
+    name
   }
 `)
+const agentNamesQuery = list('agents', agentName)
 
 /** The names of the agents; those of the first page, unless more are asked for. */
-export const useAgentNames = () =>
-  usePages(agentNamesQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
+export const useAgentNames = () => usePages(agentNamesQuery, { first: 100 }, agentTypes)
 
 const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
@@ -31,7 +24,7 @@ interface Props {
 }
 
 export function AgentField({ value, onChange }: Props) {
-  const agents = useWhole(agentNamesQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
+  const agents = useWhole(agentNamesQuery, { first: 100 }, agentTypes)
   return (
     <ChoiceField
       label={t('Agent')}

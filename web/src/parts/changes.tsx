@@ -17,9 +17,7 @@ export function Changes({ changes, label }: { changes: readonly Change[]; label:
       <ul className="changes" aria-label={label}>
         {changes.slice(0, most).map(({ path, before, after }) => (
           <li key={path}>
-            <span className="mono">
-              <Foreign text={path} />
-            </span>
+            <Foreign className="mono" text={path} />
             <del>
               <Value value={before} />
             </del>

@@ -18,7 +18,7 @@ interface Props {
 export function Content({ content, structured = null }: Props) {
   const blocks = useMemo(() => blocksOf(content), [content])
   return (
-    <div className="content-blocks">
+    <div className="list">
       {blocks.map((block) => (
         <OneBlock key={block.at} block={block} />
       ))}

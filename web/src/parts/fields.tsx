@@ -1,4 +1,5 @@
 /** Labelled fields of forms, each with its hint, and with the faults of the last mutation that are its own. */
+import { Fault } from './fault.tsx'
 import './forms.css'
 import { useId, type ReactNode } from 'react'
 import type { Issue } from '../api/outcome.ts'
@@ -47,11 +48,7 @@ function Around({
           {hint}
         </p>
       )}
-      {own.length > 0 && (
-        <p id={`${id}-fault`} className="small tone-bad" role="alert">
-          {own.map((one) => `${inner(one, path!)}${one.message}`).join('; ')}
-        </p>
-      )}
+      <Fault id={`${id}-fault`} text={own.map((one) => `${inner(one, path!)}${one.message}`).join('; ')} />
     </div>
   )
 }

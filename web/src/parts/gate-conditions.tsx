@@ -14,6 +14,7 @@ import {
 import { isAboutPresence, type Operator, type Row, type Rules } from './gate-rules.ts'
 import { Icon } from './icons.tsx'
 import { isDeepSame } from './deep-same.ts'
+import { Fault } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
 interface Props {
@@ -126,11 +127,7 @@ function ConditionRow({ row, at, known, fault, onChange, onRemove }: RowProps) {
           {t('or the property is not given')}
         </label>
       )}
-      {fault && (
-        <p className="tone-bad small" role="alert">
-          {fault}
-        </p>
-      )}
+      <Fault text={fault} />
     </li>
   )
 }

@@ -9,45 +9,37 @@ import { t } from '../texts/texts.tsx'
 export type Role = 'ADMIN' | 'APPROVER' | 'CALLER' | 'DEVELOPER' | 'VIEWER'
 export type Mode = 'ALWAYS' | 'NEVER' | 'WHEN'
 
-/** A gate as the API returns it. */
-export interface Policy {
+/** What a gate is wherever it is read, edited and sent. */
+interface Common {
   mode: Mode
-  when: Schema | null
   timeoutSeconds: number
   quorum: number
   excludeRequester: boolean
-  approvers: readonly Role[]
-  escalateAfterSeconds: number | null
   verdictLinks: boolean
   responses: boolean
+}
+
+/** A gate as the API returns it. */
+export interface Policy extends Common {
+  when: Schema | null
+  approvers: readonly Role[]
+  escalateAfterSeconds: number | null
   title: string | null
 }
 
 /** A gate as the API takes it. */
-export interface PolicyInput {
-  mode: Mode
+export interface PolicyInput extends Common {
   when?: Schema
-  timeoutSeconds: number
-  quorum: number
-  excludeRequester: boolean
   approvers: Role[]
   escalateAfterSeconds?: number
-  verdictLinks: boolean
-  responses: boolean
   title?: string
 }
 
-export interface Draft {
-  mode: Mode
+export interface Draft extends Common {
   /** The conditions as rows, or as the text of a schema. */
   when: { as: 'rows'; rules: Rules } | { as: 'json'; text: string }
-  timeoutSeconds: number
-  quorum: number
-  excludeRequester: boolean
   approvers: readonly Role[]
   escalateAfterSeconds: number | null
-  verdictLinks: boolean
-  responses: boolean
   /** The sentence of its questions; empty: the default one. */
   title: string
 }
@@ -81,8 +73,7 @@ export function draftOf(policy: Policy): Draft {
 
 /** The input that a draft means, or what is wrong with it; paths begin at the gate. */
 export function inputOf(draft: Draft): { input: PolicyInput } | { faults: Issue[] } {
-  const { mode, timeoutSeconds, quorum, excludeRequester, approvers, escalateAfterSeconds } = draft
-  const { verdictLinks, responses, title } = draft
+  const { mode, timeoutSeconds, quorum, escalateAfterSeconds, title } = draft
   const faults: Issue[] = []
   const fault = (name: string, message: string) => void faults.push({ path: ['gate', name], message })
   const when = mode === 'WHEN' ? schemaOf(draft.when, faults) : null
@@ -92,20 +83,7 @@ export function inputOf(draft: Draft): { input: PolicyInput } | { faults: Issue[
   if (escalateAfterSeconds !== null && !isBetween(escalateAfterSeconds, 1, timeoutSeconds - 1))
     fault('escalateAfterSeconds', t('must be at least 1 s and less than the time to decide'))
   if (faults.length > 0) return { faults }
-  return {
-    input: {
-      mode,
-      ...(when ? { when } : {}),
-      timeoutSeconds,
-      quorum,
-      excludeRequester,
-      approvers: [...approvers],
-      verdictLinks,
-      responses,
-      ...(escalateAfterSeconds === null ? {} : { escalateAfterSeconds }),
-      ...(title.trim() === '' ? {} : { title: title.trim() }),
-    },
-  }
+  return { input: gateInputOf({ ...draft, when, title: title.trim() || null }) }
 }
 
 const isBetween = (value: number, least: number, most: number) =>

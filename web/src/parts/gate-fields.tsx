@@ -9,6 +9,7 @@ import { Field, issuesAt, JsonField } from './fields.tsx'
 import { propertiesOf } from './gate-properties.ts'
 import type { Schema } from './schema-form-resolve.ts'
 import { wordsOf } from './badge.tsx'
+import { Faults } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
 const modes: readonly { mode: Mode; word: string; about: string }[] = [
@@ -37,7 +38,7 @@ export function GateFields(props: Props) {
   const { draft, onChange, schema, hasTitle, hasConditions = true, faults, issues } = props
   const set = (part: Partial<Draft>) => onChange({ ...draft, ...part })
   return (
-    <div className="gate-fields">
+    <div className="stack gate-fields">
       <fieldset className="gate-modes">
         <legend className="label">{t('Stops calls')}</legend>
         {modes.slice(0, hasConditions ? 3 : 2).map(({ mode, word, about }) => (
@@ -129,19 +130,10 @@ function Conditions({ draft, onChange, schema, faults, issues }: Omit<Props, 'ha
             issues={issues}
             at={['when']}
           />
-          {about.map(({ message }) => (
-            <p key={message} className="tone-bad small" role="alert">
-              {message}
-            </p>
-          ))}
+          <Faults of={about} />
         </>
       )}
-      {when.as === 'rows' &&
-        issuesAt(issues, ['when']).map(({ path, message }) => (
-          <p key={`${path.join('.')} ${message}`} className="tone-bad small" role="alert">
-            {path.slice(2).join('.')} {message}
-          </p>
-        ))}
+      {when.as === 'rows' && <Faults of={issuesAt(issues, ['when'])} from={2} />}
     </section>
   )
 }

@@ -22,7 +22,7 @@ export function Arguments({ value, schema }: { value: Record<string, unknown>; s
       {asJson ? (
         <JsonText value={value} />
       ) : (
-        <dl>
+        <dl className="sheet">
           {names.map((name) => (
             <div key={name}>
               <dt title={descriptionOf(schema, name) ?? undefined}>

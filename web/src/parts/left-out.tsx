@@ -6,10 +6,7 @@ export function OmittedTools({ tools }: { tools: { name: string; reason: string 
     <ul>
       {tools.map(({ name, reason }) => (
         <li key={name}>
-          <span className="mono">
-            <Foreign text={name} max={100} />
-          </span>
-          : <Foreign text={reason} max={500} />
+          <Foreign className="mono" text={name} max={100} />: <Foreign text={reason} max={500} />
         </li>
       ))}
     </ul>

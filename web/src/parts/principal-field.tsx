@@ -1,5 +1,6 @@
 /** A choice of who did something: oneself, the API keys that one may see, and whoever stands in the list. */
 import { graphql } from '../api/document.ts'
+import { list } from '../api/reads.ts'
 import type { PrincipalParts } from '../api/principal.ts'
 import { useWhole } from '../api/pages.ts'
 import { useQuery } from '../api/query.ts'
@@ -14,20 +15,13 @@ const selfQuery = graphql(`
   }
 `)
 
-const keyNamesQuery = graphql(`
-  query KeyNames($projectId: ID, $after: String) {
-    apiKeys(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const keyName = graphql(`
+  fragment KeyName on ApiKey {
+    id
+    name
   }
 `)
+const keyNamesQuery = list('apiKeys', keyName)
 
 interface Props {
   label: string
@@ -42,7 +36,7 @@ interface Props {
 export function PrincipalField({ label, value, shown, hasSystem = false, onChange }: Props) {
   const self = useQuery(selfQuery, {}).data?.viewer.id
   // Who may not list keys chooses among those in the list.
-  const keys = useWhole(keyNamesQuery, {}, (data) => data.apiKeys, { eventTypes: ['API_KEY_CREATED'] })
+  const keys = useWhole(keyNamesQuery, { first: 100 }, ['API_KEY_CREATED'])
   const names = new Map<string, string>()
   if (self) names.set(self, t('You'))
   if (hasSystem) names.set('system', t('system'))

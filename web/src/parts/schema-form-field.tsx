@@ -8,6 +8,7 @@ import { GroupFields, ListFields, VariantFields } from './schema-form-nested.tsx
 import { initialValue } from './schema-form-values.ts'
 import { Foreign } from './text.tsx'
 import { Icon } from './icons.tsx'
+import { Fault } from './fault.tsx'
 import { t, T } from '../texts/texts.tsx'
 
 /** Kinds that hold other fields: their name is a heading, and an optional one is added and removed. */
@@ -57,11 +58,7 @@ export function SchemaField(props: FieldProps) {
           <T text="Add {name}" name={<Foreign text={props.name ?? t('it')} max={60} />} />
         </button>
       )}
-      {messages.length > 0 && (
-        <p className="tone-bad small" id={`${id}-fault`} role="alert">
-          {messages.map(({ message }) => message).join('; ')}
-        </p>
-      )}
+      <Fault id={`${id}-fault`} text={messages.map(({ message }) => message).join('; ')} />
     </div>
   )
 }
@@ -84,9 +81,7 @@ function Heading({
         <span className="sr-only">{t('entry {at}', { at: Number(path.at(-1)) + 1 || '' })}</span>
       ) : (
         <>
-          <span className="mono">
-            <Foreign text={name} max={100} />
-          </span>
+          <Foreign className="mono" text={name} max={100} />
           {field.title && field.title !== name && (
             <span className="mute">
               {' '}

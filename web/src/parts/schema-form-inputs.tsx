@@ -6,6 +6,7 @@ import { JsonEditor } from './json-editor.tsx'
 import { useForm } from './schema-form-context.ts'
 import type { Field } from './schema-form-model.ts'
 import { isSame, localMoment, momentFrom, numberFrom } from './schema-form-values.ts'
+import { Fault } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
 interface InputProps {
@@ -174,11 +175,7 @@ export function JsonInput({ value, label, onChange }: InputProps & { label: stri
   return (
     <>
       <JsonEditor initial={initial} label={t('{label} as JSON', { label })} onChange={change} />
-      {fault && (
-        <p className="tone-bad small" role="alert">
-          {t('This is not JSON yet, so the value before it is kept. {fault}', { fault })}
-        </p>
-      )}
+      <Fault text={fault && t('This is not JSON yet, so the value before it is kept. {fault}', { fault })} />
     </>
   )
 }

@@ -93,7 +93,7 @@ export function ListFields({
   }
   return (
     <>
-      <ol className="form-list">
+      <ol className="list form-list">
         {entries.map((entry, at) => (
           <li key={keyOf([String(removals), String(at)])}>
             <div>
@@ -150,7 +150,7 @@ export function VariantFields({
     onChange(initialValue(field.variants[next]!.schema, root))
   }
   return (
-    <div className="form-variants">
+    <div className="list form-variants">
       <select id={id} value={at} onChange={(event) => choose(Number(event.target.value))}>
         {field.variants.map(({ label }, index) => (
           <option key={label} value={index}>

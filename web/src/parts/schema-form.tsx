@@ -13,6 +13,7 @@ import { SchemaField } from './schema-form-field.tsx'
 import { makeHints, type Hint } from './schema-form-hints.ts'
 import type { Schema } from './schema-form-resolve.ts'
 import { initialValue, type FormState } from './schema-form-values.ts'
+import { Fault } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
 export type { FormState }
@@ -90,11 +91,7 @@ export function SchemaForm({ schema, state, onChange, label, issues = noIssues, 
               label={t('{label} as JSON', { label })}
               onChange={change}
             />
-            {state.fault && (
-              <p className="tone-bad small" role="alert">
-                {state.fault}
-              </p>
-            )}
+            <Fault text={state.fault} />
             {issues.map(({ path, message }) => (
               <p key={`${keyOf(path)} ${message}`} className="tone-bad small" role="alert">
                 <span className="mono">{path.join('.')}</span> {message}

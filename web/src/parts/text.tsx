@@ -55,10 +55,14 @@ export function titleOf(text: string): string {
  * Text that runs in its own direction, so that nothing beside it is turned round. With `max` it has little room: what is cut,
  * here or at the end of its line, is in its title.
  */
-export function Foreign({ text, max }: { text: string; max?: number }) {
-  if (max === undefined) return <bdi>{markDeception(text)}</bdi>
+export function Foreign({ text, max, className }: { text: string; max?: number; className?: string }) {
+  if (max === undefined) return <bdi className={className}>{markDeception(text)}</bdi>
   const shown = text.length > max ? `${beginningOf(text, max)}…` : text
-  return <bdi title={titleOf(text)}>{markDeception(shown)}</bdi>
+  return (
+    <bdi className={className} title={titleOf(text)}>
+      {markDeception(shown)}
+    </bdi>
+  )
 }
 
 /** A string of JSON, with its quotes. */

@@ -1,23 +1,17 @@
 /** A choice of one tool, by name. */
 import { graphql } from '../api/document.ts'
+import { list } from '../api/reads.ts'
 import { useWhole } from '../api/pages.ts'
 import { ChoiceField } from './filters.tsx'
 import { t } from '../texts/texts.tsx'
 
-const toolNamesQuery = graphql(`
-  query ToolNames($projectId: ID, $after: String) {
-    tools(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const toolName = graphql(`
+  fragment ToolName on Tool {
+    id
+    name
   }
 `)
+const toolNamesQuery = list('tools', toolName)
 
 interface Props {
   label?: string
@@ -28,9 +22,7 @@ interface Props {
 }
 
 export function ToolField({ label = t('Tool'), any = t('Any tool'), value, onChange }: Props) {
-  const tools = useWhole(toolNamesQuery, {}, (data) => data.tools, {
-    eventTypes: ['TOOL_CREATED', 'TOOL_UPDATED', 'TOOL_DELETED'],
-  })
+  const tools = useWhole(toolNamesQuery, { first: 100 }, ['TOOL_CREATED', 'TOOL_UPDATED', 'TOOL_DELETED'])
   return (
     <ChoiceField
       label={label}

@@ -1,35 +1,28 @@
 /** Asks an MCP server once, before a tool is made of it. Nothing is stored. */
 import { useState } from 'react'
 import { graphql, type ResultOf, type VariablesOf } from '../api/document.ts'
-import { faults } from '../api/faults.ts'
+import { command } from '../api/command.ts'
 import type { MutationRefusal } from '../api/outcome.ts'
 import { useMutation, type Payload } from '../api/query.ts'
 import { Foreign } from './text.tsx'
 import { UpstreamStatus } from './upstream-status.tsx'
+import { Fault } from './fault.tsx'
 import { t, plural } from '../texts/texts.tsx'
 
-const testMutation = graphql(
-  `
-    mutation TestUpstream($input: TestUpstreamInput!) {
-      testUpstream(input: $input) {
-        __typename
-        ... on TestUpstreamPayload {
-          ok
-          status
-          era
-          transport
-          tools
-          error {
-            code
-            message
-          }
-        }
-        ...Faults
-      }
+const testAnswer = graphql(`
+  fragment TestUpstreamAnswer on TestUpstreamPayload {
+    ok
+    status
+    era
+    transport
+    tools
+    error {
+      code
+      message
     }
-  `,
-  [faults],
-)
+  }
+`)
+const testMutation = command('testUpstream', testAnswer)
 
 /** A server with what is needed to sign in there. */
 export type TrialServer = VariablesOf<typeof testMutation>['input']
@@ -60,11 +53,7 @@ export function UpstreamTrial({ isReady, input }: { isReady: boolean; input(): T
 
 function Refusals({ refused: { message, issues } }: { refused: MutationRefusal }) {
   const told = issues.map(({ path, message: fault }) => `${path.slice(1).join('.')} ${fault}`)
-  return (
-    <p className="tone-bad" role="alert">
-      {told.length > 0 ? told.join('; ') : message}
-    </p>
-  )
+  return <Fault className="" text={told.length > 0 ? told.join('; ') : message} />
 }
 
 function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }) {
@@ -87,9 +76,7 @@ function Answer({ trial: { status, transport, error, tools } }: { trial: Trial }
       {tools.length > 0 && (
         <p>
           {plural(tools.length, '1 tool:', '{count} tools:')}{' '}
-          <span className="mono small">
-            <Foreign text={tools.join(', ')} max={600} />
-          </span>
+          <Foreign className="mono small" text={tools.join(', ')} max={600} />
         </p>
       )}
     </div>

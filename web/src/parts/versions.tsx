@@ -64,12 +64,9 @@ const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 /** Of the tool or agent with this id. Which two versions are compared stands in the address. */
 export function Versions({ id }: { id: string }) {
   const { params, replace } = useAddress()
-  const pages = usePages(
-    versionsQuery,
-    { id },
-    ({ node }) => (node && 'versions' in node ? node.versions : nothing),
-    { eventTypes: ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'] },
-  )
+  const pages = usePages(versionsQuery, { id }, ['TOOL_UPDATED', 'GATE_CHANGED', 'AGENT_UPDATED'], {
+    of: ({ node }) => (node && 'versions' in node ? node.versions : nothing),
+  })
   const numbers = pages.nodes.map(({ version }) => version)
   const chosen = (name: string, defaultVersion: number | undefined) => {
     const given = Number(params.get(name))
@@ -79,7 +76,7 @@ export function Versions({ id }: { id: string }) {
   const from = chosen('from', numbers.find((one) => to !== undefined && one < to) ?? to)
   const compare = (first: number, second: number) => replace({ from: String(first), to: String(second) })
   return (
-    <div className="versions">
+    <div className="stack versions">
       {from !== undefined && to !== undefined && numbers.length > 1 && (
         <Comparison versions={pages.nodes} from={from} to={to} onChange={compare} />
       )}
@@ -158,9 +155,7 @@ function Row({ version, onCompare }: { version: Version; onCompare: (() => void)
         {places.length === 0 ? (
           <span className="mute">{version.version === 1 ? t('created') : t('nothing')}</span>
         ) : (
-          <span className="mono small">
-            <Foreign text={places.slice(0, mostPlaces).join(', ')} max={200} />
-          </span>
+          <Foreign className="mono small" text={places.slice(0, mostPlaces).join(', ')} max={200} />
         )}
         {left > 0 && <span className="mute"> {t('and {count} more', { count: left })}</span>}
       </td>

@@ -2,52 +2,40 @@
 import './forms.css'
 import { useId } from 'react'
 import { graphql } from '../api/document.ts'
+import { list } from '../api/reads.ts'
 import type { Issue } from '../api/outcome.ts'
 import { useWhole } from '../api/pages.ts'
 import type { Viewer } from '../api/viewer.ts'
 import { Field } from './fields.tsx'
 import { votersOf } from './voters.ts'
+import { Fault } from './fault.tsx'
 import { t } from '../texts/texts.tsx'
 
-const votingKeysQuery = graphql(`
-  query VotingKeys($projectId: ID, $after: String) {
-    apiKeys(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-        votes
-        revokedAt
-        agent {
-          id
-        }
-        creator {
-          id
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
+const votingKey = graphql(`
+  fragment VotingKey on ApiKey {
+    id
+    name
+    votes
+    revokedAt
+    agent {
+      id
+    }
+    creator {
+      id
     }
   }
 `)
+const votingKeysQuery = list('apiKeys', votingKey)
 
-const peopleQuery = graphql(`
-  query PeopleOfSessions($projectId: ID, $after: String) {
-    sessions(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        principal {
-          id
-          name
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
+const personOfSession = graphql(`
+  fragment PersonOfSession on Session {
+    principal {
+      id
+      name
     }
   }
 `)
+const peopleQuery = list('sessions', personOfSession)
 
 /** Nobody was chosen; or somebody who is in no list, whose id is being written. */
 export interface Choice {
@@ -71,10 +59,8 @@ const other = 'by-id'
 
 export function VoterField({ label, value, viewer, without, issues, onChange }: Props) {
   const id = useId()
-  const keys = useWhole(votingKeysQuery, {}, (data) => data.apiKeys, {
-    eventTypes: ['API_KEY_CREATED', 'API_KEY_REVOKED'],
-  })
-  const sessions = useWhole(peopleQuery, {}, (data) => data.sessions, { skip: !viewer.isOperator })
+  const keys = useWhole(votingKeysQuery, { first: 100 }, ['API_KEY_CREATED', 'API_KEY_REVOKED'])
+  const sessions = useWhole(peopleQuery, { first: 100 }, [], { skip: !viewer.isOperator })
   const voters = votersOf({
     self: viewer,
     keys,
@@ -107,11 +93,7 @@ export function VoterField({ label, value, viewer, without, issues, onChange }: 
           ))}
           <option value={other}>{t('By id …')}</option>
         </select>
-        {fault && (
-          <p id={`${id}-fault`} className="small tone-bad" role="alert">
-            {fault}
-          </p>
-        )}
+        <Fault id={`${id}-fault`} text={fault} />
       </div>
       {value.isWritten && (
         <Field

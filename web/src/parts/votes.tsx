@@ -29,7 +29,7 @@ export const wayOf = (via: string | null): string | null => (via === null ? null
 /** The votes, each in a line. `status` is that of the approval: a verdict that is the same is not repeated. */
 export function Votes({ votes, status }: { votes: readonly FragmentOf<typeof voteParts>[]; status: string }) {
   return (
-    <ul className="votes">
+    <ul className="votes lined">
       {votes.map(({ verdict, by, byName, via, reason, response }) => (
         <li key={`${by} ${verdict}`}>
           <Principal of={{ id: by, name: byName }} />

@@ -82,9 +82,7 @@ function useChoices(typed: string, isShown: (view: View) => boolean): Choice[] {
   const id = placeOfId(text)
   const isNamed = text !== '' && !isCall && id === null
   const asks = viewer?.may('approvals:List') ?? false
-  const views = useWhole(savedViewsQuery, {}, (data) => data.savedViews, {
-    skip: !viewer?.may('views:List'),
-  })
+  const views = useWhole(savedViewsQuery, {}, [], { skip: !viewer?.may('views:List') })
   const found = useQuery(namedQuery, { text: text.slice(0, 100), asks }, { skip: !isNamed }).data
   const wanted = text.toLowerCase()
   const shown = screens

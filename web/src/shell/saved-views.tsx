@@ -2,6 +2,7 @@
 import { Link, useLocation, useSearch } from 'wouter'
 import { command } from '../api/command.ts'
 import { graphql } from '../api/document.ts'
+import { list } from '../api/reads.ts'
 import { usePages } from '../api/pages.ts'
 import { useMutation } from '../api/query.ts'
 import { useProject } from '../api/session.ts'
@@ -17,22 +18,15 @@ import { Foreign } from '../parts/text.tsx'
 import { toast } from '../parts/toasts.tsx'
 import { t } from '../texts/texts.tsx'
 
-export const savedViewsQuery = graphql(`
-  query SavedViews($projectId: ID, $after: String) {
-    savedViews(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        name
-        address
-        shared
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const viewRow = graphql(`
+  fragment ViewRow on SavedView {
+    id
+    name
+    address
+    shared
   }
 `)
+export const savedViewsQuery = list('savedViews', viewRow)
 
 const saveMutation = command('saveView')
 const deleteMutation = command('deleteView')
@@ -49,14 +43,14 @@ export default function SavedViews({ onClose }: { onClose(): void }) {
   const [path] = useLocation()
   const search = useSearch()
   // The list, and not the request that stands beside it.
-  const list = placeAt(path, search)?.view?.href.split('?')[0] ?? path
+  const own = placeAt(path, search)?.view?.href.split('?')[0] ?? path
   const viewer = useViewer()
-  const pages = usePages(savedViewsQuery, {}, (data) => data.savedViews)
+  const pages = usePages(savedViewsQuery, {})
   return (
     <Dialog title={t('Saved views')} onClose={onClose} wide>
       <div className="stack">
         {viewer?.may('views:Save') && (
-          <SaveForm address={search ? `${list}?${search}` : list} onSaved={pages.reload} />
+          <SaveForm address={search ? `${own}?${search}` : own} onSaved={pages.reload} />
         )}
         <Listing
           pages={pages}

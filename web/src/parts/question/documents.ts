@@ -1,5 +1,6 @@
 /** What is read and done about one question. */
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
+import { one } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
 import { faults } from '../../api/faults.ts'
 
@@ -87,16 +88,7 @@ export const question = graphql(
   [principal],
 )
 
-export const questionQuery = graphql(
-  `
-    query QuestionById($id: ID!) {
-      approval(id: $id) {
-        ...Question
-      }
-    }
-  `,
-  [question],
-)
+export const questionQuery = one('approval', question)
 
 /** What the model wrote in the step that asks. */
 export const saidQuery = graphql(`

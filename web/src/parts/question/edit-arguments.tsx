@@ -4,6 +4,7 @@ import { Changes } from '../changes.tsx'
 import type { Issue } from '../../api/outcome.ts'
 import { SchemaForm, type FormState } from '../schema-form.tsx'
 import type { Edit } from './edit.ts'
+import { Fault } from '../fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -42,11 +43,7 @@ export function EditArguments({ schema, state, edit, issues, onChange, onCancel 
         issues={own}
         showsAll
       />
-      {edit.state === 'broken' && state.fault === null && (
-        <p className="tone-bad" role="alert">
-          {edit.message}
-        </p>
-      )}
+      {edit.state === 'broken' && state.fault === null && <Fault className="" text={edit.message} />}
       {edit.state === 'changed' && <Changes changes={edit.changes} label={t('Changes')} />}
     </section>
   )

@@ -68,7 +68,7 @@ export function UserRequest({ asked }: { asked: Asked }) {
   return (
     <section aria-label={t('What the user asked')}>
       <h2>{t('What the user asked')}</h2>
-      <ol className="asked">
+      <ol className="list asked">
         {asked.messages.map(({ role, text, isCut }, at) => (
           // Messages have no ids here, and never change places.
           // oxlint-disable-next-line react/no-array-index-key

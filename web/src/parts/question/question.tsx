@@ -144,11 +144,7 @@ function Details({ question }: { question: Question }) {
         <Fact name={t('Tool')}>
           <T
             text="{tool} version {version}"
-            tool={
-              <span className="mono">
-                <Foreign text={toolName} max={80} />
-              </span>
-            }
+            tool={<Foreign className="mono" text={toolName} max={80} />}
             version={toolVersion}
           />
         </Fact>
@@ -197,7 +193,7 @@ function Votes({ question }: { question: Question }) {
           })}
         {requirement.excludeRequester && t(', not by the requester')}.
       </p>
-      <ul className="votes">
+      <ul className="votes lined">
         {votes.map((vote) => (
           <li key={vote.by}>
             <Badge status={vote.verdict === 'APPROVE' ? 'APPROVED' : 'REJECTED'} />{' '}

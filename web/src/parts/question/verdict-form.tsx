@@ -15,6 +15,7 @@ import { decideMutation, type DecideResult, type Question } from './documents.ts
 import { editable, readEdit, type Edit } from './edit.ts'
 import { GrantFields, grantInput, noGrant, type GrantChoice, type Verdict } from './grant-fields.tsx'
 import { armMs, useArmed } from './use-armed.ts'
+import { Fault } from '../fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 /** Most questions are decided as they are: the form for any schema is loaded by those who edit. */
@@ -91,11 +92,7 @@ export function VerdictForm({ question, isAllSeen, isHeld, words, setWords, onDe
           />
         </Suspense>
       )}
-      {verdict.refusal && (
-        <p className="tone-bad" role="alert">
-          {verdict.refusal}
-        </p>
-      )}
+      <Fault className="" text={verdict.refusal} />
       {verdict.error !== null && <Failure error={verdict.error} retry={reload} />}
       <div className="verdict-buttons">
         <Reason field={reasonField} words={words} setWords={setWords} />

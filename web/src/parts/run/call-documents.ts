@@ -1,7 +1,7 @@
 /** What the pane of one call reads and does. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { command } from '../../api/command.ts'
 import { principal } from '../../api/principal.ts'
-import { faults } from '../../api/faults.ts'
 import { voteParts } from '../votes.tsx'
 
 export const callQuery = graphql(
@@ -80,25 +80,17 @@ export const callQuery = graphql(
   [principal, voteParts],
 )
 
-export const submitMutation = graphql(
-  `
-    mutation SubmitOutputs($input: SubmitToolOutputsInput!) {
-      submitToolOutputs(input: $input) {
-        __typename
-        ... on SubmitToolOutputsPayload {
-          outcomes {
-            status
-            error {
-              code
-              message
-            }
-          }
-        }
-        ...Faults
+const submitAnswer = graphql(`
+  fragment SubmitOutputsAnswer on SubmitToolOutputsPayload {
+    outcomes {
+      status
+      error {
+        code
+        message
       }
     }
-  `,
-  [faults],
-)
+  }
+`)
+export const submitMutation = command('submitToolOutputs', submitAnswer)
 
 export type Call = NonNullable<ResultOf<typeof callQuery>['toolCall']>

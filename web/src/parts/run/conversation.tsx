@@ -52,7 +52,7 @@ export function Conversation({ run, writing, isPart = false, onChoose }: Props) 
           </p>
           <StepText step={step} />
           {callsOf.has(step.index) && (
-            <ul className="call-cards">
+            <ul className="list">
               {callsOf.get(step.index)!.map((call) => (
                 <CallCard
                   key={call.id}

@@ -11,6 +11,7 @@ import { toast } from '../toasts.tsx'
 import { Form } from '../form.tsx'
 import { OutputField, readOutput, type Output } from '../output-field.tsx'
 import { submitMutation, type Call } from './call-documents.ts'
+import { Fault } from '../fault.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
 interface Props {
@@ -60,16 +61,8 @@ export function SubmitOutput({ call, generationId, onDone }: Props) {
         <input type="checkbox" checked={isError} onChange={(event) => setError(event.target.checked)} />
         {t('It failed; the output is its error')}
       </label>
-      {output.isJson && isBroken && output.text.trim() !== '' && (
-        <p className="tone-bad" role="alert">
-          {read.broken}
-        </p>
-      )}
-      {refusal && (
-        <p className="tone-bad" role="alert">
-          {refusal}
-        </p>
-      )}
+      {output.isJson && isBroken && output.text.trim() !== '' && <Fault className="" text={read.broken} />}
+      <Fault className="" text={refusal} />
       {error !== null && <Failure error={error} />}
       <div>
         <ActionButton

@@ -1,29 +1,23 @@
 /** What the audit reads. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
 
-export const auditQuery = graphql(
+const entry = graphql(
   `
-    query Audit($projectId: ID, $filter: AuditFilter, $first: Int!, $after: String) {
-      auditEntries(projectId: $projectId, filter: $filter, first: $first, after: $after) {
-        nodes {
-          id
-          action
-          outcome
-          principal {
-            ...PrincipalParts
-          }
-          resource
-          details
-          createdAt
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
+    fragment AuditRow on AuditEntry {
+      id
+      action
+      outcome
+      principal {
+        ...PrincipalParts
       }
+      resource
+      details
+      createdAt
     }
   `,
   [principal],
 )
+export const auditQuery = list('auditEntries', entry, '$filter:AuditFilter')
 export type Entry = ResultOf<typeof auditQuery>['auditEntries']['nodes'][number]

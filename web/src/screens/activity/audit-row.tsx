@@ -110,12 +110,7 @@ function What({ entry, things }: NamedProps) {
 function Resource({ entry, things }: NamedProps) {
   const thing = things.get(idsOf(entry).subject)
   const kind = entry.resource.slice(0, entry.resource.indexOf('/'))
-  if (!thing?.href)
-    return (
-      <span className="mono small">
-        <Foreign text={entry.resource} max={80} />
-      </span>
-    )
+  if (!thing?.href) return <Foreign className="mono small" text={entry.resource} max={80} />
   return (
     <Link href={thing.href} title={entry.resource} className="cell-link">
       {nouns[kind] ?? kind} <Foreign text={thing.name} max={80} />

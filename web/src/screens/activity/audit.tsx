@@ -61,7 +61,7 @@ export function Audit() {
   const { params, go, replace } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(search), [search])
-  const pages = usePages(auditQuery, { filter, first: 50 }, (data) => data.auditEntries)
+  const pages = usePages(auditQuery, { filter })
   usePlace(`/audit?${search}`, pages.nodes.length, pages)
   const [open, setOpen] = useState<string | null>(null)
   const { nodes } = pages
@@ -107,11 +107,7 @@ export function Audit() {
           </button>
         )}
       </Filters>
-      <Export
-        name="audit"
-        columns={exported}
-        read={(reading) => readAll(auditQuery, { filter }, (data) => data.auditEntries, reading)}
-      />
+      <Export name="audit" columns={exported} read={(reading) => readAll(auditQuery, { filter }, reading)} />
       <Listing
         pages={pages}
         label={t('Audit entries')}

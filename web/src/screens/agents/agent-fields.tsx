@@ -9,6 +9,7 @@ import { toolChoicesQuery } from './documents.ts'
 import { Picker, type Option } from './picker.tsx'
 import { useAgentNames } from '../../parts/agent-field.tsx'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { Faults } from '../../parts/fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 interface Props {
@@ -28,9 +29,7 @@ const kindWords = {
 
 export function AgentFields({ draft, onChange, issues }: Props) {
   const set = (part: Partial<AgentDraft>) => onChange({ ...draft, ...part })
-  const tools = usePages(toolChoicesQuery, {}, (data) => data.tools, {
-    eventTypes: ['TOOL_CREATED', 'TOOL_DELETED'],
-  })
+  const tools = usePages(toolChoicesQuery, { first: 100 }, ['TOOL_CREATED', 'TOOL_DELETED'])
   const agents = useAgentNames()
   const toolOptions: Option[] = tools.nodes.map((tool) => ({
     id: tool.id,
@@ -43,7 +42,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
   const part = { draft, set, issues }
   const { text, long } = fieldsOf(draftNames, part)
   return (
-    <div className="agent-fields">
+    <div className="fields">
       <div className="field-pair">
         {text('name', { isRequired: true })}
         {text('model', { placeholder: t('the default of the installation'), hint: t('As provider/model.') })}
@@ -57,7 +56,7 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         showMore={tools.hasMore ? tools.showMore : undefined}
         empty={t('This project has no tools yet.')}
       />
-      <Told issues={issuesAt(issues, ['toolIds'])} />
+      <Faults of={issuesAt(issues, ['toolIds'])} />
       <Picker
         label={draftNames.agentIds}
         options={agents.nodes}
@@ -66,35 +65,26 @@ export function AgentFields({ draft, onChange, issues }: Props) {
         showMore={agents.hasMore ? agents.showMore : undefined}
         empty={t('This project has no agents yet.')}
       />
-      <Told issues={issuesAt(issues, ['agentIds'])} />
+      <Faults of={issuesAt(issues, ['agentIds'])} />
       <details>
         <summary>{t('What its model sees, and when')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Visibility {...part} options={own} />
         </div>
       </details>
       <details>
         <summary>{t('Limits')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Limits {...part} />
         </div>
       </details>
       <details>
         <summary>{t('Answer and MCP')}</summary>
-        <div className="agent-fields">
+        <div className="fields agent-fields">
           <Answer {...part} />
         </div>
       </details>
     </div>
-  )
-}
-
-function Told({ issues }: { issues: readonly Issue[] }) {
-  if (issues.length === 0) return null
-  return (
-    <p className="tone-bad small" role="alert">
-      {issues.map(({ message }) => message).join('; ')}
-    </p>
   )
 }
 
@@ -120,7 +110,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
           empty={t('Choose its tools first.')}
         />
       )}
-      <Told issues={issuesAt(issues, ['activeToolIds'])} />
+      <Faults of={issuesAt(issues, ['activeToolIds'])} />
       <div className="field-pair">
         {choice('toolChoice', [
           { value: 'AUTO', name: t('the model decides') },
@@ -155,7 +145,7 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
             })
           }}
         />
-        <Told issues={issuesAt(issues, ['stepRules'])} />
+        <Faults of={issuesAt(issues, ['stepRules'])} />
       </section>
     </>
   )

@@ -13,7 +13,7 @@ export function AgentGate({ agent, reload }: { agent: AgentDetail; reload(): voi
   const update = useMutation(updateAgentMutation)
   const { id, version: expectedVersion } = agent
   return (
-    <section className="stack agent-gate" aria-label={t('Gate')}>
+    <section className="stack fields" aria-label={t('Gate')}>
       <p className="mute">
         {agent.gate ? t('Now: {gate}', { gate: gateText(agent.gate) }) : t('It has none of its own.')}{' '}
         {t('It adds to the gates of its tools, and can only be stricter.')}

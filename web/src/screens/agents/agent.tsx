@@ -43,7 +43,7 @@ export function AgentScreen({ id }: { id: string }) {
       read={read}
       thing={read.data?.agent}
       title={({ name }) => name}
-      bodyClass="agent-page"
+      bodyClass="stack agent-page"
       tabs={tabs}
       renderHead={({ id: agentId, model, gate, version }) => (
         <>

@@ -21,7 +21,7 @@ const noneLikeThis = { title: t('No matching agents'), text: t('Change the searc
 export function Agents() {
   const [params] = useSearchParams()
   const name = nameIn(params)
-  const pages = usePages(agentsQuery, { name }, (data) => data.agents, { eventTypes: agentTypes })
+  const pages = usePages(agentsQuery, { name }, agentTypes)
   return (
     <ListPage
       title={t('Agents')}

@@ -9,7 +9,7 @@ import { t, T } from '../../texts/texts.tsx'
 export function Connect({ agent }: { agent: AgentDetail }) {
   const url = `${location.origin}/mcp/${agent.id}`
   return (
-    <section className="stack connect" aria-label={t('MCP clients')}>
+    <section className="stack fields" aria-label={t('MCP clients')}>
       {!agent.mcp.enabled && (
         <p className="tone-warn">
           <T

@@ -19,7 +19,7 @@ export function NewAgent() {
   const projectId = useProject()
   const mutation = useMutation(createAgentMutation)
   return (
-    <NewPage kind="agent" list="/agents" bodyClass="agent-page">
+    <NewPage kind="agent" list="/agents" bodyClass="stack agent-page">
       <CreateForm
         kind="agent"
         list="/agents"

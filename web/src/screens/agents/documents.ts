@@ -1,63 +1,32 @@
 /** What the screens of agents read and do. */
+import { gateParts } from '../../api/gate.ts'
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { list, one } from '../../api/reads.ts'
 
-export const gate = graphql(`
-  fragment AgentGate on GatePolicy {
-    mode
-    when
-    source
-    timeoutSeconds
-    quorum
-    excludeRequester
-    approvers
-    escalateAfterSeconds
-    verdictLinks
-    responses
-    title
-  }
-`)
-
-const agentRow = graphql(`
-  fragment AgentRow on Agent {
-    id
-    name
-    model
-    toolIds
-    agentIds
-    collidingNames
-    version
-    updatedAt
-    mcp {
-      enabled
-    }
-    gate {
-      mode
-      quorum
-      approvers
-      timeoutSeconds
-      excludeRequester
-    }
-  }
-`)
-
-export const agentsQuery = graphql(
+const agentRow = graphql(
   `
-    query Agents($projectId: ID, $name: String, $after: String) {
-      agents(projectId: $projectId, name: $name, first: 50, after: $after) {
-        nodes {
-          ...AgentRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
+    fragment AgentRow on Agent {
+      id
+      name
+      model
+      toolIds
+      agentIds
+      collidingNames
+      version
+      updatedAt
+      mcp {
+        enabled
+      }
+      gate {
+        ...Gate
       }
     }
   `,
-  [agentRow],
+  [gateParts],
 )
+
+export const agentsQuery = list('agents', agentRow, '$name:String')
 
 const agentDetail = graphql(
   `
@@ -105,97 +74,53 @@ const agentDetail = graphql(
         errorProfile
       }
       gate {
-        ...AgentGate
+        ...Gate
       }
       version
       updatedAt
     }
   `,
-  [gate],
+  [gateParts],
 )
 
-export const agentQuery = graphql(
+export const agentQuery = one('agent', agentDetail)
+
+/** The tools and agents that can be chosen. */
+const toolChoice = graphql(`
+  fragment ToolChoice on Tool {
+    __typename
+    id
+    name
+    title
+  }
+`)
+export const toolChoicesQuery = list('tools', toolChoice)
+
+const agentAnswer = graphql(
   `
-    query AgentById($id: ID!) {
-      agent(id: $id) {
+    fragment AgentAnswer on AgentPayload {
+      agent {
         ...AgentDetail
       }
     }
   `,
   [agentDetail],
 )
+export const createAgentMutation = command('createAgent', agentAnswer)
 
-/** The tools and agents that can be chosen. */
-export const toolChoicesQuery = graphql(`
-  query ToolChoices($projectId: ID, $after: String) {
-    tools(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        __typename
-        id
-        name
-        title
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
-  }
-`)
-
-export const createAgentMutation = graphql(
-  `
-    mutation CreateAgent($input: CreateAgentInput!) {
-      createAgent(input: $input) {
-        __typename
-        ... on AgentPayload {
-          agent {
-            ...AgentDetail
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [agentDetail, faults],
-)
-
-export const updateAgentMutation = graphql(
-  `
-    mutation UpdateAgent($input: UpdateAgentInput!) {
-      updateAgent(input: $input) {
-        __typename
-        ... on AgentPayload {
-          agent {
-            ...AgentDetail
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [agentDetail, faults],
-)
+export const updateAgentMutation = command('updateAgent', agentAnswer)
 
 export const deleteAgentMutation = command('deleteAgent')
 
-export const startMutation = graphql(
-  `
-    mutation StartTrial($input: StartGenerationInput!) {
-      startGeneration(input: $input) {
-        __typename
-        ... on GenerationPayload {
-          generation {
-            id
-            threadId
-          }
-        }
-        ...Faults
-      }
+const startAnswer = graphql(`
+  fragment StartTrialAnswer on GenerationPayload {
+    generation {
+      id
+      threadId
     }
-  `,
-  [faults],
-)
+  }
+`)
+export const startMutation = command('startGeneration', startAnswer)
 
 export type AgentRow = FragmentOf<typeof agentRow>
 export type AgentDetail = FragmentOf<typeof agentDetail>

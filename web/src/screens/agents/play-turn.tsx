@@ -40,7 +40,7 @@ export function PlayTurn({ id, isFirst, onEnd }: Props) {
   }, [isOver])
   if (!run) return error === null ? <Skeleton /> : <Failure error={error} retry={feed.reload} />
   return (
-    <article className="play-turn" aria-label={t('Run')}>
+    <article className="stack play-turn" aria-label={t('Run')}>
       <Conversation
         run={run}
         writing={feed.writing}

@@ -1,6 +1,6 @@
 /** What is read of the surface of an agent. */
 import { graphql } from '../../api/document.ts'
-import { gate } from './documents.ts'
+import { gateParts } from '../../api/gate.ts'
 
 /** What an agent may call, without the actions of its tools: these are read one tool at a time. */
 export const surfaceQuery = graphql(
@@ -15,7 +15,7 @@ export const surfaceQuery = graphql(
         }
         activeToolIds
         gate {
-          ...AgentGate
+          ...Gate
         }
         tools {
           __typename
@@ -23,20 +23,20 @@ export const surfaceQuery = graphql(
           name
           title
           gate {
-            ...AgentGate
+            ...Gate
           }
         }
         agents {
           id
           name
           gate {
-            ...AgentGate
+            ...Gate
           }
         }
       }
     }
   `,
-  [gate],
+  [gateParts],
 )
 
 export const actionsQuery = graphql(
@@ -49,7 +49,7 @@ export const actionsQuery = graphql(
             action
             runtimeName
             gate {
-              ...AgentGate
+              ...Gate
             }
           }
         }
@@ -58,12 +58,12 @@ export const actionsQuery = graphql(
             action
             runtimeName
             gate {
-              ...AgentGate
+              ...Gate
             }
           }
         }
       }
     }
   `,
-  [gate],
+  [gateParts],
 )

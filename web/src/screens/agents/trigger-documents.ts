@@ -1,7 +1,7 @@
 /** What the triggers of an agent read and do. */
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { list } from '../../api/reads.ts'
 
 const triggerRow = graphql(`
   fragment TriggerRow on Trigger {
@@ -25,22 +25,7 @@ const triggerRow = graphql(`
 `)
 export type TriggerRow = FragmentOf<typeof triggerRow>
 
-export const triggersQuery = graphql(
-  `
-    query Triggers($projectId: ID, $agentId: ID, $after: String) {
-      triggers(projectId: $projectId, agentId: $agentId, first: 50, after: $after) {
-        nodes {
-          ...TriggerRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [triggerRow],
-)
+export const triggersQuery = list('triggers', triggerRow, '$agentId:ID')
 
 /** After these a trigger may look different. */
 export const triggerTypes = [
@@ -51,38 +36,20 @@ export const triggerTypes = [
   'TRIGGER_SKIPPED',
 ] as const
 
-export const createTriggerMutation = graphql(
+const secretAnswer = graphql(
   `
-    mutation CreateTrigger($input: CreateTriggerInput!) {
-      createTrigger(input: $input) {
-        __typename
-        ... on TriggerPayload {
-          secret
-          trigger {
-            ...TriggerRow
-          }
-        }
-        ...Faults
+    fragment TriggerSecret on TriggerPayload {
+      secret
+      trigger {
+        ...TriggerRow
       }
     }
   `,
-  [triggerRow, faults],
+  [triggerRow],
 )
+export const createTriggerMutation = command('createTrigger', secretAnswer)
 
-export const rotateMutation = graphql(
-  `
-    mutation RotateTriggerSecret($input: RotateTriggerSecretInput!) {
-      rotateTriggerSecret(input: $input) {
-        __typename
-        ... on TriggerPayload {
-          secret
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+export const rotateMutation = command('rotateTriggerSecret', secretAnswer)
 
 export const updateTriggerMutation = command('updateTrigger')
 export const deleteTriggerMutation = command('deleteTrigger')

@@ -31,7 +31,7 @@ interface Shown {
 
 export function Triggers({ agentId }: { agentId: string }) {
   const [shown, setShown] = useState<Shown | null>(null)
-  const pages = usePages(triggersQuery, { agentId }, (data) => data.triggers, { eventTypes: triggerTypes })
+  const pages = usePages(triggersQuery, { agentId }, triggerTypes)
   return (
     <>
       <ListSection

@@ -45,7 +45,7 @@ export function TryAgent({ agent }: { agent: AgentDetail }) {
   }
   useKeys({ 'mod+Enter': () => void send() })
   return (
-    <div className="play">
+    <div className="fields play">
       {turns.map(({ id }, at) => (
         <PlayTurn key={id} id={id} isFirst={at === 0} onEnd={() => setWaiting(false)} />
       ))}

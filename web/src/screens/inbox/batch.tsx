@@ -4,7 +4,7 @@ import { errorText, readErrorTexts } from '../../api/error-text.ts'
 import { refusalOf } from '../../api/outcome.ts'
 import { againMsOf, ask, messageOf, RequestError } from '../../api/client.ts'
 import { graphql } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { command } from '../../api/command.ts'
 import { wordsOf } from '../../parts/badge.tsx'
 import { Dialog } from '../../parts/dialog.tsx'
 import { Icon } from '../../parts/icons.tsx'
@@ -17,29 +17,21 @@ import { mostAtOnce } from './rows.ts'
 import { totalsOf } from './totals.ts'
 import { t, T, plural, locale } from '../../texts/texts.tsx'
 
-const decideMutation = graphql(
-  `
-    mutation DecideSeveral($input: DecideApprovalsInput!) {
-      decideApprovals(input: $input) {
-        __typename
-        ... on DecideApprovalsPayload {
-          outcomes {
-            approvalId
-            approval {
-              status
-            }
-            error {
-              code
-              message
-            }
-          }
-        }
-        ...Faults
+const decideAnswer = graphql(`
+  fragment DecideSeveralAnswer on DecideApprovalsPayload {
+    outcomes {
+      approvalId
+      approval {
+        status
+      }
+      error {
+        code
+        message
       }
     }
-  `,
-  [faults],
-)
+  }
+`)
+const decideMutation = command('decideApprovals', decideAnswer)
 
 /** The height of a line of a long list, in pixels. */
 const lineHeight = 64

@@ -1,68 +1,56 @@
 /** What the list of decided questions reads. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
 
-export const decidedQuery = graphql(
+const decidedRow = graphql(
   `
-    query Decided(
-      $projectId: ID
-      $filter: ApprovalFilter
-      $orderBy: ApprovalOrder
-      $first: Int!
-      $after: String
-    ) {
-      approvals(projectId: $projectId, filter: $filter, orderBy: $orderBy, first: $first, after: $after) {
-        nodes {
-          id
-          status
-          voidReason
-          toolName
-          summary {
-            text
-            parts {
-              text
-              isValue
-            }
-          }
-          arguments
-          originalArguments
-          createdAt
-          settledAt
-          requester {
-            ...PrincipalParts
-          }
-          votes {
-            verdict
-            by
-            byName
-            at
-            via
-            reason
-            response
-            note
-          }
-          agent {
-            id
-            name
-          }
-          generation {
-            id
-          }
-          toolCall {
-            id
-            status
-            errorCode
-          }
+    fragment DecidedRow on Approval {
+      id
+      status
+      voidReason
+      toolName
+      summary {
+        text
+        parts {
+          text
+          isValue
         }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
+      }
+      arguments
+      originalArguments
+      createdAt
+      settledAt
+      requester {
+        ...PrincipalParts
+      }
+      votes {
+        verdict
+        by
+        byName
+        at
+        via
+        reason
+        response
+        note
+      }
+      agent {
+        id
+        name
+      }
+      generation {
+        id
+      }
+      toolCall {
+        id
+        status
+        errorCode
       }
     }
   `,
   [principal],
 )
+export const decidedQuery = list('approvals', decidedRow, '$filter:ApprovalFilter $orderBy:ApprovalOrder')
 
 export const tallyQuery = graphql(`
   query DecidedTally($projectId: ID, $filter: ApprovalFilter, $by: ApprovalGrouping) {

@@ -61,9 +61,7 @@ export function DecisionList() {
     return { filter: read, input: inputOf(read, serverNow()) }
   }, [search])
   const orderBy = filter.isByQuestion ? 'CREATED_AT' : 'SETTLED_AT'
-  const pages = usePages(decidedQuery, { filter: input, orderBy, first: 50 }, (data) => data.approvals, {
-    eventTypes: questionTypes,
-  })
+  const pages = usePages(decidedQuery, { filter: input, orderBy }, questionTypes)
   usePlace(`/approvals?${search}`, pages.nodes.length, pages)
   useRowKeys()
   return (
@@ -77,9 +75,7 @@ export function DecisionList() {
       <Export
         name="decided"
         columns={exported}
-        read={(reading) =>
-          readAll(decidedQuery, { filter: input, orderBy }, (data) => data.approvals, reading)
-        }
+        read={(reading) => readAll(decidedQuery, { filter: input, orderBy }, reading)}
       />
       <Listing
         pages={pages}

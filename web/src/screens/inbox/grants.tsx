@@ -19,9 +19,7 @@ const scopes = {
 } as const
 
 export function Grants() {
-  const pages = usePages(grantsQuery, {}, (data) => data.grants, {
-    eventTypes: ['GRANT_CREATED', 'GRANT_REVOKED'],
-  })
+  const pages = usePages(grantsQuery, { active: true }, ['GRANT_CREATED', 'GRANT_REVOKED'])
   const { act, isRunning } = useAction(revokeMutation)
   const revoke = ({ id: grantId, toolName }: Grant) =>
     act({ input: { grantId } }, t('Calls of {tool} need approval again.', { tool: toolName })).then(

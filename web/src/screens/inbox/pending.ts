@@ -3,6 +3,7 @@ import { useEffect, useRef, useState } from 'react'
 import { readAll } from '../../api/all-pages.ts'
 import { againMsOf, ask } from '../../api/client.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { useFeed, whenFollowing } from '../../api/feed.ts'
 import { gatherReads, type GatheredReads } from '../../api/gather.ts'
 import { principal } from '../../api/principal.ts'
@@ -47,28 +48,8 @@ const pendingRow = graphql(
 )
 export type PendingRow = FragmentOf<typeof pendingRow>
 
-const pendingQuery = graphql(
-  `
-    query Pending($projectId: ID, $first: Int!, $after: String) {
-      approvals(
-        projectId: $projectId
-        filter: { statuses: [PENDING] }
-        orderBy: EXPIRES_AT
-        first: $first
-        after: $after
-      ) {
-        nodes {
-          ...PendingRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [pendingRow],
-)
+const waiting = '$filter:ApprovalFilter $orderBy:ApprovalOrder'
+const pendingQuery = list('approvals', pendingRow, waiting)
 
 const rowsQuery = graphql(
   `
@@ -84,25 +65,14 @@ const rowsQuery = graphql(
   [pendingRow],
 )
 
-const foundQuery = graphql(`
-  query FoundPending($projectId: ID, $search: String, $first: Int!, $after: String) {
-    approvals(
-      projectId: $projectId
-      filter: { statuses: [PENDING], search: $search }
-      orderBy: EXPIRES_AT
-      first: $first
-      after: $after
-    ) {
-      nodes {
-        id
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const foundRow = graphql(`
+  fragment FoundRow on Approval {
+    id
   }
 `)
+const foundQuery = list('approvals', foundRow, waiting)
+
+const orderBy = 'EXPIRES_AT'
 
 /** The most entries of a page, and of a read by ids. */
 const pageSize = 100
@@ -188,14 +158,18 @@ export function usePending() {
       if (due !== null && before.isWhole && !isSpent)
         return keep({ ...before, rows: await withChanges(before.rows, due, signal) })
       const byId = (nodes: readonly PendingRow[]) => new Map(nodes.map((node) => [node.id, node]))
-      const { nodes, isCut } = await readAll(pendingQuery, {}, (data) => data.approvals, {
-        signal,
-        pageSize,
-        most,
-        onRead: (_count, read) => {
-          if (!before.isWhole) show({ rows: byId(read), isWhole: false, isCut: false })
+      const { nodes, isCut } = await readAll(
+        pendingQuery,
+        { filter: { statuses: ['PENDING'] }, orderBy },
+        {
+          signal,
+          pageSize,
+          most,
+          onRead: (_count, read) => {
+            if (!before.isWhole) show({ rows: byId(read), isWhole: false, isCut: false })
+          },
         },
-      })
+      )
       keep({ rows: byId(nodes), isWhole: true, isCut })
     } catch (failure) {
       // What was due is due again.
@@ -251,7 +225,11 @@ export function useFound(search: string) {
     async (signal, show) => {
       if (words === '') return
       const reading = { signal, pageSize, onRead: () => {} }
-      const { nodes } = await readAll(foundQuery, { search: words }, (data) => data.approvals, reading)
+      const { nodes } = await readAll(
+        foundQuery,
+        { filter: { statuses: ['PENDING'], search: words }, orderBy },
+        reading,
+      )
       show(new Set(nodes.map(({ id }) => id)))
     },
   )

@@ -37,9 +37,7 @@ export function UnknownCalls() {
   const { params, go, replace } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(new URLSearchParams(search)), [search])
-  const pages = usePages(unknownQuery, { filter }, (data) => data.toolCalls, {
-    eventTypes: ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'],
-  })
+  const pages = usePages(unknownQuery, { filter }, ['TOOL_CALL_UNKNOWN', 'UNKNOWN_CALL_RESOLVED'])
   usePlace(`/unknown?${search}`, pages.nodes.length, pages)
   const [open, setOpen] = useState<UnknownRow | null>(null)
   return (

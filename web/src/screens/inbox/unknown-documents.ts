@@ -1,56 +1,50 @@
 /** What the list of unknown calls reads. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { voteParts } from '../../parts/votes.tsx'
 
-export const unknownQuery = graphql(
+const unknownRow = graphql(
   `
-    query UnknownCalls($projectId: ID, $filter: ToolCallFilter, $after: String) {
-      toolCalls(projectId: $projectId, filter: $filter, first: 50, after: $after) {
-        nodes {
-          id
-          name
-          arguments
-          createdAt
-          startedAt
-          errorCode
-          summary {
-            parts {
-              text
-              isValue
-            }
-          }
-          generation {
-            id
-          }
-          approval {
-            id
-            status
-            summary {
-              parts {
-                text
-                isValue
-              }
-            }
-            votes {
-              ...VoteParts
-            }
-          }
-          attempts {
-            attempt
-            startedAt
-            outcome
-            errorCode
-            idempotencyKey
+    fragment UnknownRow on ToolCall {
+      id
+      name
+      arguments
+      createdAt
+      startedAt
+      errorCode
+      summary {
+        parts {
+          text
+          isValue
+        }
+      }
+      generation {
+        id
+      }
+      approval {
+        id
+        status
+        summary {
+          parts {
+            text
+            isValue
           }
         }
-        pageInfo {
-          endCursor
-          hasNextPage
+        votes {
+          ...VoteParts
         }
+      }
+      attempts {
+        attempt
+        startedAt
+        outcome
+        errorCode
+        idempotencyKey
       }
     }
   `,
   [voteParts],
 )
+export const unknownQuery = list('toolCalls', unknownRow, '$filter:ToolCallFilter')
 
 export type UnknownRow = ResultOf<typeof unknownQuery>['toolCalls']['nodes'][number]

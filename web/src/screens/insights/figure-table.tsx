@@ -22,7 +22,7 @@ export function FigureTable({ label, columns, children }: Props) {
                   {one}
                 </th>
               ) : (
-                <th key={one.number} scope="col" className="insights-number">
+                <th key={one.number} scope="col" className="number">
                   {one.number}
                 </th>
               ),

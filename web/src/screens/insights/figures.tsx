@@ -40,12 +40,12 @@ export function ToolsTable({ tools }: { tools: readonly ToolFigures[] }) {
                 <td className="mono small">
                   <Foreign text={name} max={64} />
                 </td>
-                <td className="insights-number">{numberText(calls)}</td>
-                <td className="insights-number">{numberText(errors)}</td>
-                <td className="insights-number">{numberText(unknown)}</td>
-                <td className="insights-number">{shareText(errors + unknown, calls)}</td>
-                <td className="insights-number">{durationText(seconds * 1000)}</td>
-                <td className="insights-number">{costText(cost, unpricedTokens)}</td>
+                <td className="number">{numberText(calls)}</td>
+                <td className="number">{numberText(errors)}</td>
+                <td className="number">{numberText(unknown)}</td>
+                <td className="number">{shareText(errors + unknown, calls)}</td>
+                <td className="number">{durationText(seconds * 1000)}</td>
+                <td className="number">{costText(cost, unpricedTokens)}</td>
               </tr>
             ))}
           </FigureTable>
@@ -81,7 +81,7 @@ export function BucketTable({ buckets }: { buckets: readonly (Bucket & { label: 
           <tr>
             <th scope="col">{t('from')}</th>
             {columns.map(({ name }) => (
-              <th key={name} scope="col" className="insights-number">
+              <th key={name} scope="col" className="number">
                 {name}
               </th>
             ))}
@@ -94,7 +94,7 @@ export function BucketTable({ buckets }: { buckets: readonly (Bucket & { label: 
                 <time dateTime={bucket.start}>{bucket.label}</time>
               </th>
               {columns.map(({ name, textOf }) => (
-                <td key={name} className="insights-number">
+                <td key={name} className="number">
                   {textOf(bucket)}
                 </td>
               ))}

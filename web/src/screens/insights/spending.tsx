@@ -53,10 +53,10 @@ export function SpendingTable({ rows, onPriced }: { rows: readonly Spending[]; o
               <td className="mono small">
                 <Foreign text={row.model} max={80} />
               </td>
-              <td className="insights-number">{numberText(row.runs)}</td>
-              <td className="insights-number">{numberText(row.inputTokens)}</td>
-              <td className="insights-number">{numberText(row.outputTokens)}</td>
-              <td className="insights-number">
+              <td className="number">{numberText(row.runs)}</td>
+              <td className="number">{numberText(row.inputTokens)}</td>
+              <td className="number">{numberText(row.outputTokens)}</td>
+              <td className="number">
                 {row.cost === null ? <span className="tone-warn">{t('unknown')}</span> : moneyText(row.cost)}
               </td>
               <td>

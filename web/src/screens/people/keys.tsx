@@ -1,5 +1,6 @@
 /** The people of the project, and the keys of its programs: what each may do, when it was last used, and when it ends. */
 import { graphql, type ResultOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
 import { usePages } from '../../api/pages.ts'
 import { ListSection } from '../../parts/list-section.tsx'
@@ -11,41 +12,34 @@ import { NewKey } from './new-key.tsx'
 import { RevokeKey } from './revoke-key.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
-const keysQuery = graphql(
+const keyRow = graphql(
   `
-    query Keys($projectId: ID, $votes: Boolean, $after: String) {
-      apiKeys(projectId: $projectId, votes: $votes, first: 50, after: $after) {
-        nodes {
-          id
-          name
-          prefix
-          role
-          votes
-          createdAt
-          lastUsedAt
-          expiresAt
-          revokedAt
-          invitedUntil
-          creator {
-            ...PrincipalParts
-          }
-          joinedBy {
-            ...PrincipalParts
-          }
-          agent {
-            id
-            name
-          }
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
+    fragment KeyRow on ApiKey {
+      id
+      name
+      prefix
+      role
+      votes
+      createdAt
+      lastUsedAt
+      expiresAt
+      revokedAt
+      invitedUntil
+      creator {
+        ...PrincipalParts
+      }
+      joinedBy {
+        ...PrincipalParts
+      }
+      agent {
+        id
+        name
       }
     }
   `,
   [principal],
 )
+const keysQuery = list('apiKeys', keyRow, '$votes:Boolean')
 
 /** People decide: their keys vote, whether they were invited, joined with an account or got the secret. */
 export const Members = () => <Keys arePeople />
@@ -53,9 +47,11 @@ export const Members = () => <Keys arePeople />
 export const Programs = () => <Keys arePeople={false} />
 
 function Keys({ arePeople }: { arePeople: boolean }) {
-  const pages = usePages(keysQuery, { votes: arePeople }, (data) => data.apiKeys, {
-    eventTypes: ['API_KEY_CREATED', 'API_KEY_ACCEPTED', 'API_KEY_REVOKED'],
-  })
+  const pages = usePages(keysQuery, { votes: arePeople }, [
+    'API_KEY_CREATED',
+    'API_KEY_ACCEPTED',
+    'API_KEY_REVOKED',
+  ])
   return (
     <ListSection
       note={

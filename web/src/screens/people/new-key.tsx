@@ -2,7 +2,7 @@
 import { useState } from 'react'
 import { serverNow } from '../../api/clock.ts'
 import { graphql } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { command } from '../../api/command.ts'
 import { useMutation } from '../../api/query.ts'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { Choice, Field } from '../../parts/fields.tsx'
@@ -11,36 +11,20 @@ import { SecretOnce } from '../../parts/secret-once.tsx'
 import { endOfKey, keyEnds, keyTasks, tasksOf, type KeyEnd, type TaskName } from './key-tasks.ts'
 import { t, T } from '../../texts/texts.tsx'
 
-const createMutation = graphql(
-  `
-    mutation CreateKey($input: CreateApiKeyInput!) {
-      createApiKey(input: $input) {
-        __typename
-        ... on ApiKeyPayload {
-          secret
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const createAnswer = graphql(`
+  fragment CreateKeyAnswer on ApiKeyPayload {
+    secret
+  }
+`)
+const createMutation = command('createApiKey', createAnswer)
 
-const inviteMutation = graphql(
-  `
-    mutation CreateInvitation($input: CreateInvitationInput!) {
-      createInvitation(input: $input) {
-        __typename
-        ... on CreateInvitationPayload {
-          link
-          oneTimeCode
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const inviteAnswer = graphql(`
+  fragment CreateInvitationAnswer on CreateInvitationPayload {
+    link
+    oneTimeCode
+  }
+`)
+const inviteMutation = command('createInvitation', inviteAnswer)
 
 type Made = { secret: string | null } | { link: string; oneTimeCode: string }
 

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
 import { usePages } from '../../api/pages.ts'
 import { useQuery } from '../../api/query.ts'
@@ -55,41 +56,18 @@ const ownQuery = graphql(
   [sessionRow],
 )
 
-const allQuery = graphql(
-  `
-    query Sessions($projectId: ID, $after: String) {
-      sessions(projectId: $projectId, first: 50, after: $after) {
-        nodes {
-          ...SessionRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [sessionRow],
-)
+const allQuery = list('sessions', sessionRow)
 
 const endMutation = command('endSessions')
 
-const endAllMutation = graphql(`
-  mutation EndSessions($input: EndSessionsInput!) {
-    endSessions(input: $input) {
-      __typename
-      ... on EndSessionsPayload {
-        sessions {
-          id
-        }
-      }
-      ... on Error {
-        code
-        message
-      }
+const endAllAnswer = graphql(`
+  fragment EndSessionsAnswer on EndSessionsPayload {
+    sessions {
+      id
     }
   }
 `)
+const endAllMutation = command('endSessions', endAllAnswer)
 
 const columns = [t('Browser'), t('Signed in'), t('Last used'), t('Expires'), '']
 
@@ -159,7 +137,7 @@ interface Others {
 }
 
 function Everybody({ viewerId, mayEnd, onEnded }: Others) {
-  const all = usePages(allQuery, {}, (data) => data.sessions)
+  const all = usePages(allQuery, {})
   const pages = { ...all, nodes: all.nodes.filter(({ principal: { id } }) => id !== viewerId) }
   return (
     <>

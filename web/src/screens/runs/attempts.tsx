@@ -11,7 +11,7 @@ export function Attempts({ call: { attempts } }: { call: Call }) {
   return (
     <section aria-label={t('Attempts')}>
       <h3>{plural(attempts.length, 'Sent once', 'Sent {count} times')}</h3>
-      <ol className="run-attempts">
+      <ol className="lined">
         {attempts.map(({ attempt, startedAt, endedAt, outcome, errorCode, idempotencyKey }) => (
           <li key={attempt}>
             <p className="row">

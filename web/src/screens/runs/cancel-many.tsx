@@ -1,28 +1,20 @@
 /** Cancelling every open run that the filter finds, a hundred at a time. */
 import { useState } from 'react'
 import { graphql, type VariablesOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { command } from '../../api/command.ts'
 import { useMutation } from '../../api/query.ts'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { ReasonField } from '../../parts/reason-field.tsx'
 import { toast } from '../../parts/toasts.tsx'
 import { t, plural } from '../../texts/texts.tsx'
 
-const cancelManyMutation = graphql(
-  `
-    mutation CancelGenerations($input: CancelGenerationsInput!) {
-      cancelGenerations(input: $input) {
-        __typename
-        ... on CancelGenerationsPayload {
-          cancelled
-          hasMore
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const cancelManyAnswer = graphql(`
+  fragment CancelGenerationsAnswer on CancelGenerationsPayload {
+    cancelled
+    hasMore
+  }
+`)
+const cancelManyMutation = command('cancelGenerations', cancelManyAnswer)
 
 type Filter = VariablesOf<typeof cancelManyMutation>['input']['filter']
 

@@ -18,7 +18,7 @@ export function CompareWith({ run, onClose }: { run: Run; onClose(): void }) {
   const [text, setText] = useState('')
   const search = text.trim()
   const filter = search === '' ? { agentId: run.agent?.id ?? null } : { search }
-  const { nodes, error, isLoading, reload } = usePages(runsQuery, { filter }, (data) => data.generations)
+  const { nodes, error, isLoading, reload } = usePages(runsQuery, { filter })
   const rows = new Map(nodes.map((node) => [node.id, node]))
   const kin = new Map([
     ...(run.retryOf ? [[run.retryOf.id, t('the run before')] as const] : []),
@@ -33,7 +33,7 @@ export function CompareWith({ run, onClose }: { run: Run; onClose(): void }) {
         {error !== null && <Failure error={error} retry={reload} />}
         {isLoading && <Skeleton />}
         {!isLoading && others.length === 0 && <p className="mute">{t('No matching runs')}</p>}
-        <ul className="compare-others" aria-label={t('Runs')}>
+        <ul className="lined" aria-label={t('Runs')}>
           {others.map((id) => {
             const row = rows.get(id)
             return (

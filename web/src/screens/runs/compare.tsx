@@ -51,7 +51,7 @@ export function CompareRuns({ id, other }: { id: string; other: string }) {
         </Link>
         <h1>{t('Two runs compared')}</h1>
       </header>
-      <div className="compare">
+      <div className="stack compare">
         <Differences pair={pair} />
         <Facts pair={pair} />
         <div className="compare-pair">
@@ -138,10 +138,7 @@ const facts: readonly { name: string; render(side: Side): ReactNode }[] = [
         <ul>
           {toolCalls.map(({ id, name, status }) => (
             <li key={id}>
-              <span className="mono">
-                <Foreign text={name} max={80} />
-              </span>{' '}
-              <Badge status={status} />
+              <Foreign className="mono" text={name} max={80} /> <Badge status={status} />
             </li>
           ))}
         </ul>

@@ -1,7 +1,8 @@
 /** What the screens of runs read and do. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
+import { command } from '../../api/command.ts'
 import { principal } from '../../api/principal.ts'
-import { faults } from '../../api/faults.ts'
 
 const runRow = graphql(
   `
@@ -56,22 +57,7 @@ const runRow = graphql(
   [principal],
 )
 
-export const runsQuery = graphql(
-  `
-    query Runs($projectId: ID, $filter: GenerationFilter, $after: String) {
-      generations(projectId: $projectId, filter: $filter, first: 50, after: $after) {
-        nodes {
-          ...RunRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [runRow],
-)
+export const runsQuery = list('generations', runRow, '$filter:GenerationFilter')
 
 /** Only the ids, to find the neighbours of a run that was opened without the list. */
 export const runIdsQuery = graphql(`
@@ -84,40 +70,17 @@ export const runIdsQuery = graphql(`
   }
 `)
 
-export const startMutation = graphql(
-  `
-    mutation StartRun($input: StartGenerationInput!) {
-      startGeneration(input: $input) {
-        __typename
-        ... on GenerationPayload {
-          generation {
-            id
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
-
-export const cancelMutation = graphql(`
-  mutation CancelRun($input: CancelGenerationInput!) {
-    cancelGeneration(input: $input) {
-      __typename
-      ... on GenerationPayload {
-        generation {
-          id
-          status
-        }
-      }
-      ... on Error {
-        code
-        message
-      }
+const runAnswer = graphql(`
+  fragment RunAnswer on GenerationPayload {
+    generation {
+      id
+      status
     }
   }
 `)
+export const startMutation = command('startGeneration', runAnswer)
+
+export const cancelMutation = command('cancelGeneration', runAnswer)
 
 export type RunRow = FragmentOf<typeof runRow>
 

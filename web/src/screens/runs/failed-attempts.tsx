@@ -7,7 +7,7 @@ import { t } from '../../texts/texts.tsx'
 
 export function FailedAttempts({ of: attempts }: { of: readonly FailedAttempt[] }) {
   return (
-    <ol className="run-attempts">
+    <ol className="lined">
       {attempts.map(({ stepIndex, attempt, code, message, httpStatus, model, startedAt, failedAt }) => (
         <li key={`${stepIndex} ${attempt}`}>
           <p className="row small">

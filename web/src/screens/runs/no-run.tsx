@@ -7,9 +7,7 @@ import { t, T } from '../../texts/texts.tsx'
 export function NoRun({ id }: { id: string }) {
   return (
     <Empty title={t('There is no such run')}>
-      <span className="mono">
-        <Foreign text={id} max={80} />
-      </span>{' '}
+      <Foreign className="mono" text={id} max={80} />{' '}
       <T
         text="It may have been deleted, or belong to another project. {link}"
         link={<Link href="/runs">{t('All runs')}</Link>}

@@ -32,7 +32,7 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
         <caption className="sr-only">{t('Events, the oldest first')}</caption>
         <thead>
           <tr>
-            <th scope="col" className="run-events-number">
+            <th scope="col" className="number run-events-number">
               {t('After')}
             </th>
             <th scope="col">{t('Event')}</th>
@@ -42,7 +42,7 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
         <tbody>
           {log.events.map((event) => (
             <tr key={event.cursor}>
-              <td className="run-events-number mute">
+              <td className="number run-events-number mute">
                 <time dateTime={event.at} title={event.at}>
                   {durationText(Date.parse(event.at) - Date.parse(run.createdAt))}
                 </time>
@@ -62,7 +62,7 @@ export function RawEvents({ run, heard }: { run: Run; heard: Store<number> }) {
       </table>
       {log.error !== null && <Failure error={log.error} retry={showMore} />}
       {log.hasMore && (
-        <button type="button" className="run-more" onClick={showMore}>
+        <button type="button" className="more run-more" onClick={showMore}>
           {t('Show 100 more')}
         </button>
       )}

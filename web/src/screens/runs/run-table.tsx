@@ -22,32 +22,28 @@ interface Props {
   onCancel(id: string): void
 }
 
+const columns = [
+  { name: t('Status') },
+  { name: t('Agent') },
+  { name: t('Waits for, or answered'), className: 'runs-wide' },
+  { name: t('Model'), className: 'runs-wide runs-wider' },
+  { name: t('Steps'), className: 'number runs-wide runs-wider' },
+  { name: t('Tokens, cost'), className: 'number runs-wide' },
+  { name: t('Duration'), className: 'number runs-wide' },
+  { name: t('Age'), className: 'number runs-age' },
+]
+
 export function RunTable({ list, chosen, marked, onMark, onCancel }: Props) {
   return (
     <table className="runs">
       <caption className="sr-only">{t('Runs, the newest first')}</caption>
       <thead>
         <tr>
-          <th scope="col">{t('Status')}</th>
-          <th scope="col">{t('Agent')}</th>
-          <th scope="col" className="runs-wide">
-            {t('Waits for, or answered')}
-          </th>
-          <th scope="col" className="runs-wide runs-wider">
-            {t('Model')}
-          </th>
-          <th scope="col" className="runs-number runs-wide runs-wider">
-            {t('Steps')}
-          </th>
-          <th scope="col" className="runs-number runs-wide">
-            {t('Tokens, cost')}
-          </th>
-          <th scope="col" className="runs-number runs-wide">
-            {t('Duration')}
-          </th>
-          <th scope="col" className="runs-number runs-age">
-            {t('Age')}
-          </th>
+          {columns.map(({ name, className }) => (
+            <th key={name} scope="col" className={className}>
+              {name}
+            </th>
+          ))}
           <th scope="col" className="runs-wide">
             <span className="sr-only">{t('Actions')}</span>
           </th>
@@ -117,7 +113,7 @@ const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: Row
         )}
       </td>
       <td className="runs-agent">
-        <Link href={`/runs/${id}`}>
+        <Link href={`/runs/${id}`} className="row-link">
           {agent ? <Foreign text={agent.name} max={60} /> : t('deleted agent')}
         </Link>
         {depth > 0 && <span className="small mute runs-child"> {t('child run')}</span>}
@@ -133,17 +129,17 @@ const Row = memo(function Row({ run, isChosen, isMarked, onMark, onCancel }: Row
       <td className="runs-wide runs-wider runs-cut runs-model">
         {model ? <ModelName model={model} /> : <None />}
       </td>
-      <td className="runs-number runs-wide runs-wider">{stepCount}</td>
-      <td className="runs-number runs-wide">
+      <td className="number runs-wide runs-wider">{stepCount}</td>
+      <td className="number runs-wide">
         {numberText(totalUsage.totalTokens)}
         <div className="small mute">
           <Cost of={totalCost} />
         </div>
       </td>
-      <td className="runs-number runs-wide">
+      <td className="number runs-wide">
         <Took run={run} />
       </td>
-      <td className="runs-number runs-age">
+      <td className="number runs-age">
         <Ago at={createdAt} />
       </td>
       <td className="runs-wide runs-actions">

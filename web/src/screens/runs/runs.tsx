@@ -162,13 +162,13 @@ function Body({ list, isFiltered, chosen, marked, onMark, onCancel, onStart, onA
     <>
       {list.error !== null && <Failure error={list.error} retry={list.reload} />}
       {list.waiting > 0 && (
-        <button type="button" className="runs-more" onClick={list.showWaiting}>
+        <button type="button" className="more" onClick={list.showWaiting}>
           {t('{count} new', { count: list.waiting })}
         </button>
       )}
       <RunTable list={list} chosen={chosen} marked={marked} onMark={onMark} onCancel={onCancel} />
       {list.hasMore && (
-        <button type="button" className="runs-more" onClick={list.showMore}>
+        <button type="button" className="more" onClick={list.showMore}>
           {t('Show 50 more')}
         </button>
       )}

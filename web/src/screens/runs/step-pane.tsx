@@ -55,7 +55,7 @@ export function StepPane({ id, runs, onChoose }: Props) {
           <h3>{t('Calls')}</h3>
           <ul className="run-calls">
             {calls.map((call) => (
-              <li key={call.id}>
+              <li key={call.id} className="row">
                 <button
                   type="button"
                   className="quiet"

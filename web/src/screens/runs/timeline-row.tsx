@@ -21,11 +21,14 @@ interface Props {
   onMore(more: { runId: string }): void
 }
 
+/** How far a row stands in below its run: deeper ones than seven no further. */
+const inset = ({ depth }: TimelineRow) => ({ paddingInlineStart: Math.min(depth, 7) * 12 })
+
 export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, onMore }: Props) {
   if (row.more)
     return (
       <tr>
-        <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)}`}>
+        <td colSpan={3} className="timeline-what" style={inset(row)}>
           <button type="button" className="quiet" onClick={() => onMore(row.more!)}>
             {t('Show more, {count} left', { count: row.more.left })}
           </button>
@@ -35,14 +38,14 @@ export function RowCells({ row, scale, view, isChosen, now, onChoose, onToggle, 
   if (row.kind === 'reading')
     return (
       <tr>
-        <td colSpan={3} className={`timeline-what depth-${Math.min(row.depth, 9)} mute`}>
+        <td colSpan={3} className="timeline-what mute" style={inset(row)}>
           {t('Reading the child run …')}
         </td>
       </tr>
     )
   return (
     <tr data-chosen={isChosen || undefined} data-kind={row.kind}>
-      <th scope="row" className={`timeline-what depth-${Math.min(row.depth, 9)}`}>
+      <th scope="row" className="timeline-what" style={inset(row)}>
         <span className="timeline-name">
           {row.childId !== null && (
             <button

@@ -59,9 +59,7 @@ export function filterInput(
 /** The list at an address. `isHeld`: something is chosen or open, so new rows must not push others. */
 export function useRunList(href: string, isHeld: boolean): RunList {
   const given = useMemo(() => filterInput(filterOf(href.slice('/runs'.length)), serverNow()), [href])
-  const { nodes, ...pages } = usePages(runsQuery, { filter: given }, (data) => data.generations, {
-    eventTypes: runTypes,
-  })
+  const { nodes, ...pages } = usePages(runsQuery, { filter: given }, runTypes)
   const rows = useMemo(() => new Map(nodes.map((node) => [node.id, node])), [nodes])
   const [shown, setShown] = useState<Shown & { href: string }>({ nodes: null, ids: [], waiting: 0, href })
   let current = shown

@@ -1,6 +1,7 @@
 /** Files that were uploaded for agents and tools. */
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { usePages } from '../../api/pages.ts'
 import { ConfirmAction } from '../../parts/confirm.tsx'
 import { bytesText } from '../../parts/content-blocks.ts'
@@ -10,32 +11,23 @@ import { Ago } from '../../parts/moments.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { t } from '../../texts/texts.tsx'
 
-const filesQuery = graphql(`
-  query Files($projectId: ID, $after: String) {
-    files(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        filename
-        contentType
-        size
-        status
-        createdAt
-        downloadUrl
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const fileRow = graphql(`
+  fragment FileRow on File {
+    id
+    filename
+    contentType
+    size
+    status
+    createdAt
+    downloadUrl
   }
 `)
+const filesQuery = list('files', fileRow)
 
 const deleteMutation = command('deleteFile')
 
 export function Files() {
-  const pages = usePages(filesQuery, {}, (data) => data.files, {
-    eventTypes: ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'],
-  })
+  const pages = usePages(filesQuery, {}, ['FILE_CREATED', 'FILE_UPLOADED', 'FILE_DELETED'])
   return (
     <Listing
       pages={pages}

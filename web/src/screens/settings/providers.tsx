@@ -1,7 +1,7 @@
 /** Model providers of the project. */
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { list } from '../../api/reads.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { ActionButton, ConfirmAction } from '../../parts/confirm.tsx'
@@ -13,24 +13,17 @@ import { FormDialog } from '../../parts/form-dialog.tsx'
 import { useAction } from '../../parts/use-action.ts'
 import { t } from '../../texts/texts.tsx'
 
-const providersQuery = graphql(`
-  query Providers($projectId: ID, $after: String) {
-    providers(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        name
-        kind
-        baseUrl
-        defaultModel
-        secretName
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const providerRow = graphql(`
+  fragment ProviderRow on Provider {
+    id
+    name
+    kind
+    baseUrl
+    defaultModel
+    secretName
   }
 `)
+const providersQuery = list('providers', providerRow)
 
 const setMutation = command('setProvider')
 
@@ -44,26 +37,18 @@ const kinds = [
 ] as const
 type Kind = (typeof kinds)[number]['value']
 
-const testMutation = graphql(
-  `
-    mutation TestProvider($input: TestProviderInput!) {
-      testProvider(input: $input) {
-        __typename
-        ... on TestProviderPayload {
-          model
-          ok
-          milliseconds
-          error {
-            code
-            message
-          }
-        }
-        ...Faults
-      }
+const testAnswer = graphql(`
+  fragment TestProviderAnswer on TestProviderPayload {
+    model
+    ok
+    milliseconds
+    error {
+      code
+      message
     }
-  `,
-  [faults],
-)
+  }
+`)
+const testMutation = command('testProvider', testAnswer)
 
 /** Asks the provider's model for a few tokens, and says what came. */
 function Test({ name }: { name: string }) {
@@ -87,9 +72,7 @@ function Test({ name }: { name: string }) {
 }
 
 export function Providers() {
-  const pages = usePages(providersQuery, {}, (data) => data.providers, {
-    eventTypes: ['PROVIDER_SET', 'PROVIDER_DELETED'],
-  })
+  const pages = usePages(providersQuery, {}, ['PROVIDER_SET', 'PROVIDER_DELETED'])
   return (
     <ListSection
       note={t('An agent names its model as provider/model.')}

@@ -2,6 +2,7 @@
 import { useState } from 'react'
 import { command } from '../../api/command.ts'
 import { graphql } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { usePages } from '../../api/pages.ts'
 import { useMutation } from '../../api/query.ts'
 import { ActionButton, ConfirmAction } from '../../parts/confirm.tsx'
@@ -13,27 +14,20 @@ import { toast } from '../../parts/toasts.tsx'
 import { FormDialog } from '../../parts/form-dialog.tsx'
 import { t, T } from '../../texts/texts.tsx'
 
-const secretsQuery = graphql(`
-  query Secrets($projectId: ID, $after: String) {
-    secrets(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        name
-        allowedHosts
-        usedBy {
-          kind
-          id
-          name
-        }
-        updatedAt
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
+const secretRow = graphql(`
+  fragment SecretRow on Secret {
+    id
+    name
+    allowedHosts
+    usedBy {
+      kind
+      id
+      name
     }
+    updatedAt
   }
 `)
+const secretsQuery = list('secrets', secretRow)
 
 const setMutation = command('setSecret')
 
@@ -41,9 +35,7 @@ const deleteMutation = command('deleteSecret')
 
 export function Secrets() {
   const [reset, setReset] = useState<{ name: string; hosts: string } | null>(null)
-  const pages = usePages(secretsQuery, {}, (data) => data.secrets, {
-    eventTypes: ['SECRET_SET', 'SECRET_DELETED'],
-  })
+  const pages = usePages(secretsQuery, {}, ['SECRET_SET', 'SECRET_DELETED'])
   return (
     <>
       <ListSection

@@ -1,6 +1,7 @@
 /** What is read of the calls of a tool, and calling it. */
 import { graphql, type FragmentOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { list, one } from '../../api/reads.ts'
+import { command } from '../../api/command.ts'
 
 const call = graphql(`
   fragment Call on ToolCall {
@@ -39,50 +40,21 @@ const call = graphql(`
   }
 `)
 
-export const callsQuery = graphql(
-  `
-    query ToolCalls($projectId: ID, $filter: ToolCallFilter, $after: String) {
-      toolCalls(projectId: $projectId, filter: $filter, first: 30, after: $after) {
-        nodes {
-          ...Call
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [call],
-)
+export const callsQuery = list('toolCalls', call, '$filter:ToolCallFilter')
 
-export const callQuery = graphql(
+export const callQuery = one('toolCall', call)
+
+const callToolAnswer = graphql(
   `
-    query CallById($id: ID!) {
-      toolCall(id: $id) {
+    fragment CallToolAnswer on ToolCallPayload {
+      toolCall {
         ...Call
       }
     }
   `,
   [call],
 )
-
-export const callToolMutation = graphql(
-  `
-    mutation CallTool($input: CallToolInput!) {
-      callTool(input: $input) {
-        __typename
-        ... on ToolCallPayload {
-          toolCall {
-            ...Call
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [call, faults],
-)
+export const callToolMutation = command('callTool', callToolAnswer)
 
 export const evaluateQuery = graphql(`
   query EvaluateGate($toolId: ID!, $action: String, $arguments: JSONObject) {
@@ -102,29 +74,22 @@ export const evaluateQuery = graphql(`
 `)
 
 /** Which agents have the tool: the API has no such filter, so all are read and looked through. */
-export const usersQuery = graphql(`
-  query ToolUsers($projectId: ID, $after: String) {
-    agents(projectId: $projectId, first: 100, after: $after) {
-      nodes {
-        id
-        name
-        model
-        toolIds
-        activeToolIds
-        mcp {
-          enabled
-        }
-        gate {
-          mode
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
+const toolUser = graphql(`
+  fragment ToolUser on Agent {
+    id
+    name
+    model
+    toolIds
+    activeToolIds
+    mcp {
+      enabled
+    }
+    gate {
+      mode
     }
   }
 `)
+export const usersQuery = list('agents', toolUser)
 
 export type Call = FragmentOf<typeof call>
 

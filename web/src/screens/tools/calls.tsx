@@ -54,7 +54,7 @@ export function Calls({ toolId }: { toolId: string }) {
   const { params, go } = useAddress()
   const search = params.toString()
   const filter = useMemo(() => filterOf(toolId, search), [toolId, search])
-  const pages = usePages(callsQuery, { filter }, (data) => data.toolCalls, { eventTypes: callTypes })
+  const pages = usePages(callsQuery, { filter, first: 30 }, callTypes)
   usePlace(`/tools/${toolId}?${search}`, pages.nodes.length, pages)
   const { statuses: chosen, agentId, generationId } = filter
   const isFiltered = [...params.keys()].some((name) => name !== 'tab')
@@ -145,7 +145,7 @@ function CallRow({ call, onRun }: CallRowProps) {
 
 function CallDetail({ call, onRun }: CallRowProps) {
   return (
-    <div className="call-detail">
+    <div className="stack call-detail">
       <div className="row small">
         <CopyId id={call.id} />
         <span className="mute">

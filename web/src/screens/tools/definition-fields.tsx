@@ -26,7 +26,7 @@ export function DefinitionFields({ kind, draft, onChange, issues }: Props) {
   const part = { draft, set: (some: Partial<ToolDraft>) => onChange({ ...draft, ...some }), issues }
   const { text, long } = fieldsOf(draftNames, part)
   return (
-    <div className="definition">
+    <div className="fields definition">
       {kind === 'http' && <FromCurl draft={draft} set={part.set} />}
       <div className="field-pair">
         {text('name', {
@@ -42,7 +42,7 @@ export function DefinitionFields({ kind, draft, onChange, issues }: Props) {
       <ConfigFields kind={kind} {...part} />
       <details>
         <summary>{t('Limits and hints')}</summary>
-        <div className="definition">
+        <div className="fields definition">
           <Common {...part} />
         </div>
       </details>

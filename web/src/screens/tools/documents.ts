@@ -1,24 +1,9 @@
 /** What the screens of tools read and do. */
+import { gateParts } from '../../api/gate.ts'
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type VariablesOf } from '../../api/document.ts'
-import { faults } from '../../api/faults.ts'
+import { list, one } from '../../api/reads.ts'
 import { t } from '../../texts/texts.tsx'
-
-export const gateParts = graphql(`
-  fragment Gate on GatePolicy {
-    mode
-    when
-    source
-    timeoutSeconds
-    quorum
-    excludeRequester
-    approvers
-    escalateAfterSeconds
-    verdictLinks
-    responses
-    title
-  }
-`)
 
 const toolRow = graphql(
   `
@@ -51,12 +36,7 @@ const toolRow = graphql(
           }
         }
         strictestGate {
-          mode
-          source
-          quorum
-          approvers
-          timeoutSeconds
-          excludeRequester
+          ...Gate
         }
         gates {
           action
@@ -67,22 +47,7 @@ const toolRow = graphql(
   [gateParts],
 )
 
-export const toolsQuery = graphql(
-  `
-    query Tools($projectId: ID, $kind: ToolKind, $name: String, $after: String) {
-      tools(projectId: $projectId, kind: $kind, name: $name, first: 100, after: $after) {
-        nodes {
-          ...ToolRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [toolRow],
-)
+export const toolsQuery = list('tools', toolRow, '$kind:ToolKind $name:String')
 
 const action = graphql(
   `
@@ -187,50 +152,21 @@ const toolDetail = graphql(
   [gateParts, action],
 )
 
-export const toolQuery = graphql(
+export const toolQuery = one('tool', toolDetail)
+
+const toolAnswer = graphql(
   `
-    query ToolById($id: ID!) {
-      tool(id: $id) {
+    fragment ToolAnswer on ToolPayload {
+      tool {
         ...ToolDetail
       }
     }
   `,
   [toolDetail],
 )
+export const createToolMutation = command('createTool', toolAnswer)
 
-export const createToolMutation = graphql(
-  `
-    mutation CreateTool($input: CreateToolInput!) {
-      createTool(input: $input) {
-        __typename
-        ... on ToolPayload {
-          tool {
-            ...ToolDetail
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [toolDetail, faults],
-)
-
-export const updateToolMutation = graphql(
-  `
-    mutation UpdateTool($input: UpdateToolInput!) {
-      updateTool(input: $input) {
-        __typename
-        ... on ToolPayload {
-          tool {
-            ...ToolDetail
-          }
-        }
-        ...Faults
-      }
-    }
-  `,
-  [toolDetail, faults],
-)
+export const updateToolMutation = command('updateTool', toolAnswer)
 
 export const deleteToolMutation = command('deleteTool')
 
@@ -250,7 +186,6 @@ export const platformActionsQuery = graphql(`
 export type ToolRow = FragmentOf<typeof toolRow>
 export type ToolDetail = FragmentOf<typeof toolDetail>
 export type Action = FragmentOf<typeof action>
-export type Gate = FragmentOf<typeof gateParts>
 export type CreateInput = VariablesOf<typeof createToolMutation>['input']
 export type UpdateInput = VariablesOf<typeof updateToolMutation>['input']
 

@@ -18,14 +18,14 @@ const changeTypes = ['GATE_CHANGE_PROPOSED', 'GATE_CHANGE_DECIDED', 'GATE_CHANGE
 
 /** The pending changes, of one tool or of all; nothing when there are none or they may not be read. */
 export function PendingGateChanges({ targetId }: { targetId?: string }) {
-  const pages = usePages(gateChangesQuery, {}, (data) => data.gateChanges, { eventTypes: changeTypes })
+  const pages = usePages(gateChangesQuery, { pending: true, first: 100 }, changeTypes)
   const viewer = useViewer()
   const shown = pages.nodes.filter((one) => targetId === undefined || one.targetId === targetId)
   // A change that comes moves the others: nothing is pressed that has just slid under the pointer.
   const isArmed = useArmed(shown.map(({ id }) => id).join())
   if (shown.length === 0) return null
   return (
-    <section className="pending-changes" aria-label={t('Gate changes awaiting a second person')}>
+    <section className="stack pending-changes" aria-label={t('Gate changes awaiting a second person')}>
       <h2>{t('Waits for a second person')}</h2>
       <ul>
         {shown.map((change) => (

@@ -1,8 +1,9 @@
 /** What is read and done about gates. */
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf, type ResultOf } from '../../api/document.ts'
+import { list } from '../../api/reads.ts'
 import { principal } from '../../api/principal.ts'
-import { gateParts } from './documents.ts'
+import { gateParts } from '../../api/gate.ts'
 
 export const previewQuery = graphql(`
   query PreviewGate($toolId: ID!, $action: String, $gate: GateInput!) {
@@ -68,22 +69,7 @@ const gateChange = graphql(
   [principal],
 )
 
-export const gateChangesQuery = graphql(
-  `
-    query PendingGateChanges($projectId: ID, $after: String) {
-      gateChanges(projectId: $projectId, pending: true, first: 100, after: $after) {
-        nodes {
-          ...GateChange
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [gateChange],
-)
+export const gateChangesQuery = list('gateChanges', gateChange, '$pending:Boolean')
 
 export const decideChangeMutation = command('decideGateChange')
 

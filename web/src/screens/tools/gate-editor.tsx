@@ -32,7 +32,7 @@ export function GateEditor({ tool, action, hasOwn, policy, schema, reload }: Pro
   const preview = usePreview(tool, action, form.input)
   const update = useMutation(updateToolMutation)
   return (
-    <div className="gate-editor">
+    <div className="fields">
       <GateAdvice
         tool={tool}
         action={action}

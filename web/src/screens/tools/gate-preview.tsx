@@ -30,9 +30,7 @@ function CallList({ title, calls }: { title: string; calls: Preview['newlyStoppe
       <ul aria-label={title}>
         {calls.map((call) => (
           <li key={call.id}>
-            <span className="mono small cut">
-              <Foreign text={writeJson(call.arguments)} max={200} />
-            </span>
+            <Foreign className="mono small cut" text={writeJson(call.arguments)} max={200} />
             <span className="small mute nowrap">
               <Ago at={call.createdAt} />
             </span>

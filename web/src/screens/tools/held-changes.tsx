@@ -26,9 +26,7 @@ export function HeldChanges({ tool, reload }: Props) {
       <ul className="stack">
         {changed.map(({ action, heldChange: { changes, hash } }) => (
           <li key={action} className="stack">
-            <span className="mono">
-              <Foreign text={action} max={80} />
-            </span>
+            <Foreign className="mono" text={action} max={80} />
             {changes.map((one) => (
               <Foreign key={one} text={one} max={600} />
             ))}

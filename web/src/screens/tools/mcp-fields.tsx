@@ -2,6 +2,7 @@
 import { issuesAt } from '../../parts/fields.tsx'
 import { draftNames, type ToolDraft } from './tool-draft.ts'
 import { fieldsOf, type DraftProps } from '../../parts/draft-fields.tsx'
+import { Faults } from '../../parts/fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 export function McpFields(part: DraftProps<ToolDraft>) {
@@ -20,11 +21,7 @@ export function McpFields(part: DraftProps<ToolDraft>) {
         hint: t('Its readOnlyHint and idempotentHint decide whether a call is repeated after a crash.'),
       })}
       <AuthFields {...part} />
-      {issuesAt(part.issues, ['config', 'mcp', 'auth']).map(({ path, message }) => (
-        <p key={`${path.join('.')} ${message}`} className="tone-bad small" role="alert">
-          {path.slice(4).join('.')} {message}
-        </p>
-      ))}
+      <Faults of={issuesAt(part.issues, ['config', 'mcp', 'auth'])} from={4} />
     </>
   )
 }

@@ -34,7 +34,7 @@ export function NewTool() {
   const [params, setParams] = useSearchParams()
   const kind = choices.find((one) => one.kind === params.get('kind'))?.kind ?? 'http'
   return (
-    <NewPage kind="tool" list="/tools" bodyClass="tool-page">
+    <NewPage kind="tool" list="/tools" bodyClass="stack tool-page">
       <fieldset className="kinds">
         <legend className="label">{t('Where its calls run')}</legend>
         {choices.map((one) => (
@@ -96,7 +96,7 @@ function FirstGate({ kind, draft, onChange, issues }: FirstGateProps) {
   const hasSchema = kind === 'http' || kind === 'client'
   const written = inputOf(draft.gate)
   return (
-    <section className="gate-editor" aria-label={draftNames.gate}>
+    <section className="fields" aria-label={draftNames.gate}>
       <h2>{draftNames.gate}</h2>
       <GateFields
         draft={draft.gate}

@@ -22,7 +22,7 @@ export function NewUpstream() {
     return issues.length > 0 ? null : { projectId, url, headers: headers ?? {}, ...(auth ? { auth } : {}) }
   }
   return (
-    <NewPage kind="upstream" list="/tools" bodyClass="tool-page">
+    <NewPage kind="upstream" list="/tools" bodyClass="stack tool-page">
       <p className="mute">
         {t(
           'An upstream is a foreign MCP server. Each of its tools becomes a tool of your agents, called after the name that you give here: a server “crm” with a tool “search” is “crm_search”.',

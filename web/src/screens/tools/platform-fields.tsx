@@ -7,6 +7,7 @@ import { Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { platformActionsQuery } from './documents.ts'
 import type { ToolDraft } from './tool-draft.ts'
+import { Faults } from '../../parts/fault.tsx'
 import { t } from '../../texts/texts.tsx'
 
 type Set = (part: Partial<ToolDraft>) => void
@@ -56,11 +57,7 @@ export function PlatformFields({
             </li>
           ))}
       </ul>
-      {issuesAt(issues, ['config', 'platform']).map(({ path, message }) => (
-        <p key={path.join('.')} className="tone-bad small" role="alert">
-          {message}
-        </p>
-      ))}
+      <Faults of={issuesAt(issues, ['config', 'platform'])} />
     </fieldset>
   )
 }

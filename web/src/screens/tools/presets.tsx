@@ -48,7 +48,7 @@ function PresetList({ tool }: { tool: ToolDetail }) {
   const entries = Object.entries(tool.presetParameters)
   if (entries.length === 0) return <p>{t('None.')}</p>
   return (
-    <dl className="preset-list">
+    <dl className="sheet">
       {entries.map(([name, value]) => (
         <div key={name}>
           <dt className="mono">

@@ -48,7 +48,7 @@ export function ToolScreen({ id }: { id: string }) {
       read={read}
       thing={read.data?.tool}
       title={({ title, name }) => title ?? name}
-      bodyClass="tool-page"
+      bodyClass="stack tool-page"
       tabs={tabs}
       renderHead={(tool) => (
         <>

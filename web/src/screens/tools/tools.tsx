@@ -34,7 +34,7 @@ export function Tools() {
   const { params, go } = useAddress()
   const kind = filters.find(({ value }) => value === params.get('kind'))?.value ?? null
   const name = nameIn(params)
-  const pages = usePages(toolsQuery, { kind, name }, (data) => data.tools, { eventTypes: toolTypes })
+  const pages = usePages(toolsQuery, { kind, name, first: 100 }, toolTypes)
   return (
     <ListPage
       title={t('Tools')}

@@ -10,7 +10,7 @@ import { t } from '../../texts/texts.tsx'
 const agentTypes = ['AGENT_CREATED', 'AGENT_UPDATED', 'AGENT_DELETED'] as const
 
 export function ToolUsers({ tool }: { tool: ToolDetail }) {
-  const pages = usePages(usersQuery, {}, (data) => data.agents, { eventTypes: agentTypes })
+  const pages = usePages(usersQuery, { first: 100 }, agentTypes)
   const users = pages.nodes.filter(({ toolIds }) => toolIds.includes(tool.id))
   if (pages.error !== null && pages.nodes.length === 0)
     return <Failure error={pages.error} retry={pages.reload} />

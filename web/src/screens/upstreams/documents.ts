@@ -1,57 +1,56 @@
 /** What the doctor of upstreams reads and does. */
+import { gateParts } from '../../api/gate.ts'
 import { command } from '../../api/command.ts'
 import { graphql, type FragmentOf } from '../../api/document.ts'
 
-const upstreamTool = graphql(`
-  fragment UpstreamRow on McpTool {
-    __typename
-    id
-    name
-    title
-    url
-    version
-    auth {
-      kind
-      issuer
-    }
-    actions {
-      action
-      runtimeName
-      inputSchema
-      gate {
-        mode
-        source
-        quorum
-        approvers
-        timeoutSeconds
-        excludeRequester
+const upstreamTool = graphql(
+  `
+    fragment UpstreamRow on McpTool {
+      __typename
+      id
+      name
+      title
+      url
+      version
+      auth {
+        kind
+        issuer
+      }
+      actions {
+        action
+        runtimeName
+        inputSchema
+        gate {
+          ...Gate
+        }
+      }
+      upstream {
+        status
+        era
+        transport
+        serverName
+        serverVersion
+        lastSeenAt
+        refreshedAt
+        instructions
+        notes
+        promptCount
+        resourceCount
+        error {
+          code
+          message
+        }
+        tools {
+          name
+          title
+          description
+          hash
+        }
       }
     }
-    upstream {
-      status
-      era
-      transport
-      serverName
-      serverVersion
-      lastSeenAt
-      refreshedAt
-      instructions
-      notes
-      promptCount
-      resourceCount
-      error {
-        code
-        message
-      }
-      tools {
-        name
-        title
-        description
-        hash
-      }
-    }
-  }
-`)
+  `,
+  [gateParts],
+)
 
 export const upstreamQuery = graphql(
   `
@@ -87,20 +86,12 @@ export const callsQuery = graphql(`
 
 export const refreshMutation = command('refreshUpstream')
 
-export const connectMutation = graphql(`
-  mutation ConnectUpstream($input: ConnectUpstreamInput!) {
-    connectUpstream(input: $input) {
-      __typename
-      ... on ConnectUpstreamPayload {
-        url
-      }
-      ... on Error {
-        code
-        message
-      }
-    }
+const connectAnswer = graphql(`
+  fragment ConnectUpstreamAnswer on ConnectUpstreamPayload {
+    url
   }
 `)
+export const connectMutation = command('connectUpstream', connectAnswer)
 
 export const disconnectMutation = command('disconnectUpstream')
 

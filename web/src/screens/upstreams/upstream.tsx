@@ -103,9 +103,7 @@ function Diagnosis({ tool }: { tool: UpstreamRow }) {
       )}
       <dl className="facts">
         <Fact name={t('Address')}>
-          <span className="mono">
-            <Foreign text={tool.url} max={300} />
-          </span>
+          <Foreign className="mono" text={tool.url} max={300} />
         </Fact>
         <Fact name={t('Server')}>
           {upstream?.serverName ? (
@@ -197,9 +195,7 @@ function CatalogTool({ tool, shown: { name, title, description }, mark, calls }:
   const failed = counts ? counts.errors + counts.unknown : 0
   return (
     <li aria-label={name}>
-      <span className="mono">
-        <Foreign text={name} max={80} />
-      </span>
+      <Foreign className="mono" text={name} max={80} />
       {mark && <span className="tone-warn small">{mark}</span>}
       {action ? (
         <Link href={`/tools/${tool.id}?tab=gate&action=${encodeURIComponent(name)}`}>
@@ -208,9 +204,7 @@ function CatalogTool({ tool, shown: { name, title, description }, mark, calls }:
       ) : (
         <span className="small mute">{t('not served')}</span>
       )}
-      <span className="mute">
-        <Foreign text={title ?? description} max={200} />
-      </span>
+      <Foreign className="mute" text={title ?? description} max={200} />
       {last && (
         <span className="small mute">
           <T text="last call {time}" time={<Ago at={last.createdAt} />} />

@@ -1,6 +1,7 @@
 /** Legal holds: what is not removed, who said so and why. */
 import { command } from '../../../api/command.ts'
 import { graphql } from '../../../api/document.ts'
+import { list } from '../../../api/reads.ts'
 import { usePages } from '../../../api/pages.ts'
 import { useMutation } from '../../../api/query.ts'
 import { ConfirmAction } from '../../../parts/confirm.tsx'
@@ -11,23 +12,16 @@ import { Ago } from '../../../parts/moments.tsx'
 import { Foreign } from '../../../parts/text.tsx'
 import { t } from '../../../texts/texts.tsx'
 
-const holdsQuery = graphql(`
-  query LegalHolds($projectId: ID, $after: String) {
-    legalHolds(projectId: $projectId, active: true, first: 50, after: $after) {
-      nodes {
-        id
-        kind
-        targetId
-        reason
-        createdAt
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
-    }
+const holdRow = graphql(`
+  fragment HoldRow on LegalHold {
+    id
+    kind
+    targetId
+    reason
+    createdAt
   }
 `)
+const holdsQuery = list('legalHolds', holdRow, '$active:Boolean')
 
 const putMutation = command('putLegalHold')
 const liftMutation = command('liftLegalHold')
@@ -36,9 +30,7 @@ const kinds = { PROJECT: t('the whole project'), RUN: t('a run'), REQUESTER: t('
 
 /** `mayHold`: whether the person that is signed in may put and lift holds. */
 export function Holds({ mayHold }: { mayHold: boolean }) {
-  const pages = usePages(holdsQuery, {}, (data) => data.legalHolds, {
-    eventTypes: ['LEGAL_HOLD_PUT', 'LEGAL_HOLD_LIFTED'],
-  })
+  const pages = usePages(holdsQuery, { active: true }, ['LEGAL_HOLD_PUT', 'LEGAL_HOLD_LIFTED'])
   const create = {
     id: 'hold',
     needs: 'retention:Hold',

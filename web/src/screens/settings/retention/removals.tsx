@@ -1,6 +1,7 @@
 /** Removals of what one requester has left: who asked for them, and how far they are. */
 import { command } from '../../../api/command.ts'
 import { graphql } from '../../../api/document.ts'
+import { list } from '../../../api/reads.ts'
 import { usePages } from '../../../api/pages.ts'
 import { useMutation } from '../../../api/query.ts'
 import { fieldsOf, useDraft } from '../../../parts/draft-fields.tsx'
@@ -12,38 +13,31 @@ import { t, T } from '../../../texts/texts.tsx'
 import { Counts } from './counts.tsx'
 import { useProgress } from './progress.ts'
 
-const removalsQuery = graphql(`
-  query DataRemovals($projectId: ID, $after: String) {
-    dataRemovals(projectId: $projectId, first: 50, after: $after) {
-      nodes {
-        id
-        requesterId
-        reason
-        createdAt
-        finishedAt
-        removed {
-          runs
-          calls
-          threads
-          files
-        }
-        kept {
-          held
-          open
-          unknown
-          retried
-          inUse
-          recent
-          calls
-        }
-      }
-      pageInfo {
-        endCursor
-        hasNextPage
-      }
+const removalRow = graphql(`
+  fragment RemovalRow on DataRemoval {
+    id
+    requesterId
+    reason
+    createdAt
+    finishedAt
+    removed {
+      runs
+      calls
+      threads
+      files
+    }
+    kept {
+      held
+      open
+      unknown
+      retried
+      inUse
+      recent
+      calls
     }
   }
 `)
+const removalsQuery = list('dataRemovals', removalRow)
 
 const removeMutation = command('removeRequesterData')
 
@@ -55,9 +49,7 @@ interface Props {
 }
 
 export function Removals({ mayRemove, progress }: Props) {
-  const pages = usePages(removalsQuery, {}, (data) => data.dataRemovals, {
-    eventTypes: ['DATA_REMOVAL_REQUESTED', 'DATA_REMOVAL_FINISHED'],
-  })
+  const pages = usePages(removalsQuery, {}, ['DATA_REMOVAL_REQUESTED', 'DATA_REMOVAL_FINISHED'])
   useProgress(progress, pages.reload)
   const create = {
     id: 'removal',

@@ -1,7 +1,6 @@
 /** What the screen of Slack reads and does. */
 import { command } from '../../../api/command.ts'
 import { graphql, type ResultOf } from '../../../api/document.ts'
-import { faults } from '../../../api/faults.ts'
 import type { EventType } from '../../../api/feed.ts'
 import { principal } from '../../../api/principal.ts'
 
@@ -56,21 +55,13 @@ export const deleteSlackMutation = command('deleteSlackIntegration')
 
 export const linkUserMutation = command('linkSlackUser')
 
-export const testSlackMutation = graphql(
-  `
-    mutation TestSlack($input: TestSlackIntegrationInput!) {
-      testSlackIntegration(input: $input) {
-        __typename
-        ... on TestSlackIntegrationPayload {
-          tokenFault
-          channelFault
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+const testSlackAnswer = graphql(`
+  fragment TestSlackAnswer on TestSlackIntegrationPayload {
+    tokenFault
+    channelFault
+  }
+`)
+export const testSlackMutation = command('testSlackIntegration', testSlackAnswer)
 
 /** What Slack said to a test; null before one. */
 export type SlackTrial = { tokenFault: string | null; channelFault: string | null } | null

@@ -49,7 +49,7 @@ export function Slack() {
   }
   if (!data || !viewer) return <Skeleton lines={8} />
   return (
-    <div className="slack-page">
+    <div className="stack slack-page">
       {error !== null && <Failure error={error} retry={reload} />}
       {integration ? (
         <>
@@ -87,7 +87,7 @@ function Status({ integration: { status, disabledReason, fault } }: Pick<Props, 
     </>
   )
   return (
-    <span className="slack-status" role="status" aria-label={t('Status')}>
+    <span className="status-line" role="status" aria-label={t('Status')}>
       {isOff ? (
         <Badge status={isByRequest ? 'CANCELLED' : 'FAILED'} word={t('disabled')} />
       ) : (

@@ -29,12 +29,9 @@ const nothing = { nodes: [], pageInfo: { endCursor: null, hasNextPage: false } }
 export function Deliveries({ webhook, reload }: { webhook: WebhookRow; reload(): void }) {
   const [status, setStatus] = useState<DeliveryStatus | null>(null)
   const [type, setType] = useState<LoggedType | ''>('')
-  const pages = usePages(
-    deliveriesQuery,
-    { id: webhook.id, status, type: type || null },
-    (data) => data.webhook?.deliveries ?? nothing,
-    { eventTypes: webhookTypes },
-  )
+  const pages = usePages(deliveriesQuery, { id: webhook.id, status, type: type || null }, webhookTypes, {
+    of: (data) => data.webhook?.deliveries ?? nothing,
+  })
   useWhileSeen(pages.reload, webhook)
   const { act, isRunning } = useAction(redeliverMutation)
   const redeliver = async (deliveryId: string) => {

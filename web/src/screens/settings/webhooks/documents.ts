@@ -1,9 +1,9 @@
 /** What the screens of webhooks read and do. */
 import { command } from '../../../api/command.ts'
 import { graphql, type FragmentOf, type ResultOf } from '../../../api/document.ts'
+import { list, one } from '../../../api/reads.ts'
 import type { EventType } from '../../../api/feed.ts'
 import { principal } from '../../../api/principal.ts'
-import { faults } from '../../../api/faults.ts'
 
 const webhookRow = graphql(`
   fragment WebhookRow on Webhook {
@@ -63,33 +63,9 @@ export const webhookTypes = [
   'WEBHOOK_DELIVERY_DEAD',
 ] as const satisfies readonly EventType[]
 
-export const webhooksQuery = graphql(
-  `
-    query Webhooks($projectId: ID, $callbacks: Boolean, $after: String) {
-      webhooks(projectId: $projectId, callbacks: $callbacks, first: 50, after: $after) {
-        nodes {
-          ...WebhookRow
-        }
-        pageInfo {
-          endCursor
-          hasNextPage
-        }
-      }
-    }
-  `,
-  [webhookRow],
-)
+export const webhooksQuery = list('webhooks', webhookRow, '$callbacks:Boolean')
 
-export const webhookQuery = graphql(
-  `
-    query Webhook($id: ID!) {
-      webhook(id: $id) {
-        ...OneWebhook
-      }
-    }
-  `,
-  [oneWebhook],
-)
+export const webhookQuery = one('webhook', oneWebhook)
 
 export const deliveriesQuery = graphql(`
   query WebhookDeliveries($id: ID!, $status: WebhookDeliveryStatus, $type: EventType, $after: String) {
@@ -140,98 +116,56 @@ export const deliveryQuery = graphql(`
   }
 `)
 
-export const createWebhookMutation = graphql(
-  `
-    mutation CreateWebhook($input: CreateWebhookInput!) {
-      createWebhook(input: $input) {
-        __typename
-        ... on WebhookPayload {
-          secret
-          webhook {
-            id
-          }
-        }
-        ...Faults
-      }
+const secretAnswer = graphql(`
+  fragment WebhookSecret on WebhookPayload {
+    secret
+    webhook {
+      id
     }
-  `,
-  [faults],
-)
+  }
+`)
+export const createWebhookMutation = command('createWebhook', secretAnswer)
 
-export const updateWebhookMutation = graphql(
+const updateWebhookAnswer = graphql(
   `
-    mutation UpdateWebhook($input: UpdateWebhookInput!) {
-      updateWebhook(input: $input) {
-        __typename
-        ... on WebhookPayload {
-          webhook {
-            ...WebhookRow
-          }
-        }
-        ...Faults
+    fragment UpdateWebhookAnswer on WebhookPayload {
+      webhook {
+        ...WebhookRow
       }
     }
   `,
-  [webhookRow, faults],
+  [webhookRow],
 )
+export const updateWebhookMutation = command('updateWebhook', updateWebhookAnswer)
 
 export const setRecipientsMutation = command('setWebhookRecipients')
 
 export const deleteWebhookMutation = command('deleteWebhook')
 
-export const rotateMutation = graphql(`
-  mutation RotateWebhookSecret($input: RotateWebhookSecretInput!) {
-    rotateWebhookSecret(input: $input) {
-      __typename
-      ... on WebhookPayload {
-        secret
-      }
-      ... on Error {
-        code
-        message
+export const rotateMutation = command('rotateWebhookSecret', secretAnswer)
+
+const testAnswer = graphql(`
+  fragment TestWebhookAnswer on TestWebhookPayload {
+    answer {
+      at
+      status
+      error
+      body
+      milliseconds
+      headers {
+        name
+        value
       }
     }
   }
 `)
+export const testMutation = command('testWebhook', testAnswer)
 
-export const testMutation = graphql(`
-  mutation TestWebhook($input: TestWebhookInput!) {
-    testWebhook(input: $input) {
-      __typename
-      ... on TestWebhookPayload {
-        answer {
-          at
-          status
-          error
-          body
-          milliseconds
-          headers {
-            name
-            value
-          }
-        }
-      }
-      ... on Error {
-        code
-        message
-      }
-    }
+const replayAnswer = graphql(`
+  fragment ReplayWebhookAnswer on ReplayWebhookPayload {
+    replayId
   }
 `)
-
-export const replayMutation = graphql(
-  `
-    mutation ReplayWebhook($input: ReplayWebhookInput!) {
-      replayWebhook(input: $input) {
-        __typename
-        ... on ReplayWebhookPayload {
-          replayId
-        }
-        ...Faults
-      }
-    }
-  `,
-  [faults],
-)
+export const replayMutation = command('replayWebhook', replayAnswer)
 
 export const redeliverMutation = command('redeliverWebhook')

@@ -3,6 +3,7 @@ import type { Issue } from '../../../api/outcome.ts'
 import { Check, Field, issuesAt } from '../../../parts/fields.tsx'
 import { toggleType, type WebhookDraft } from './draft.ts'
 import { typeGroups, typeName } from './event-types.ts'
+import { Faults } from '../../../parts/fault.tsx'
 import { t } from '../../../texts/texts.tsx'
 
 interface Props {
@@ -82,11 +83,7 @@ function Types({ draft, onChange, issues }: Props) {
           ))}
         </div>
       )}
-      {issuesAt(issues, ['types']).map(({ path, message }) => (
-        <p key={path.join('.')} className="tone-bad small" role="alert">
-          {message}
-        </p>
-      ))}
+      <Faults of={issuesAt(issues, ['types'])} />
     </fieldset>
   )
 }

@@ -29,7 +29,7 @@ export function WebhookScreen({ id }: { id: string }) {
       thing={data?.webhook}
       title={({ url }) => endpointText(url)}
       titleClass="hook-url"
-      bodyClass="hook-page"
+      bodyClass="stack hook-page"
       renderHead={(webhook) => (
         <>
           <WebhookStatus webhook={webhook} />

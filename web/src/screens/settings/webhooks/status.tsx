@@ -17,7 +17,7 @@ export const disabledReasons: Record<NonNullable<WebhookRow['disabledReason']>, 
 export function WebhookStatus({ webhook }: { webhook: WebhookRow }) {
   if (webhook.status === 'DISABLED')
     return (
-      <span className="hook-status">
+      <span className="status-line">
         <Badge
           status={webhook.disabledReason === 'BY_REQUEST' ? 'CANCELLED' : 'FAILED'}
           word={t('disabled')}
@@ -29,7 +29,7 @@ export function WebhookStatus({ webhook }: { webhook: WebhookRow }) {
     )
   if (webhook.failingSince)
     return (
-      <span className="hook-status">
+      <span className="status-line">
         <Badge status="FAILED" word={t('failing')} />
         <span className="small mute">
           <T text="since {time}" time={<Ago at={webhook.failingSince} />} />

@@ -24,7 +24,7 @@ export const Webhooks = () => <Endpoints callbacks={false} />
 export const Callbacks = () => <Endpoints callbacks />
 
 function Endpoints({ callbacks }: { callbacks: boolean }) {
-  const pages = usePages(webhooksQuery, { callbacks }, (data) => data.webhooks, { eventTypes: webhookTypes })
+  const pages = usePages(webhooksQuery, { callbacks }, webhookTypes)
   const list = {
     pages,
     columns: [t('Endpoint'), t('Events'), t('Status'), t('Progress')],

@@ -10,6 +10,7 @@ import { ArgumentFields } from './row.tsx'
 import { faultOf, newRow, rowsOf, textOf, withMore, type ArgumentRow, type ArgumentRows } from './rows.ts'
 import { placeholdersOf, rowsOfNames } from './sample.ts'
 import { SampleDialog } from './sample-dialog.tsx'
+import { Faults } from '../../../parts/fault.tsx'
 import { t, plural } from '../../../texts/texts.tsx'
 
 interface Props {
@@ -36,7 +37,7 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
   // Rows that become possible while one types must not take the editor away.
   if (why !== null && !isJson) setJson(true)
   return (
-    <section className="arguments-editor" aria-label={t('Arguments')}>
+    <section className="stack arguments-editor" aria-label={t('Arguments')}>
       <div className="row">
         <h2>{t('Arguments')}</h2>
         <span className="spread">
@@ -62,13 +63,10 @@ export function Arguments({ text, onChange, url, path, issues }: Props) {
         </>
       ) : (
         <RowList text={text} given={read} url={url} onChange={onChange}>
-          {issuesAt(issues, path).map((one) =>
-            one.path.at(-1) === 'argumentFault' ? null : (
-              <p key={`${one.path.join('.')} ${one.message}`} className="tone-bad small" role="alert">
-                {one.path.slice(path.length + 1).join('.')} {one.message}
-              </p>
-            ),
-          )}
+          <Faults
+            of={issuesAt(issues, path).filter((one) => one.path.at(-1) !== 'argumentFault')}
+            from={path.length + 1}
+          />
         </RowList>
       )}
     </section>

@@ -2,6 +2,7 @@
 import { Check, Choice, Field, LongField } from '../../../parts/fields.tsx'
 import { Icon } from '../../../parts/icons.tsx'
 import { rowTypes, withType, type ArgumentRow, type ArgumentType } from './rows.ts'
+import { Fault } from '../../../parts/fault.tsx'
 import { t } from '../../../texts/texts.tsx'
 
 const words: Record<ArgumentType, string> = {
@@ -80,11 +81,7 @@ export function ArgumentFields({ row, at, fault, onChange, onRemove }: Props) {
           {t('Also has {others}, kept as it is: see JSON Schema.', { others: others.join(', ') })}
         </p>
       )}
-      {fault !== null && (
-        <p className="argument-wide small tone-bad" role="alert">
-          {fault}
-        </p>
-      )}
+      <Fault className="argument-wide small" text={fault} />
     </li>
   )
 }

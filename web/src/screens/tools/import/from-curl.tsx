@@ -51,7 +51,7 @@ export function FromCurl({ draft, set }: Props) {
 
 function Told({ tool: { notes, secrets } }: { tool: CurlTool }) {
   return (
-    <section className="told" aria-label={t('What the command said')}>
+    <section className="stack told" aria-label={t('What the command said')}>
       {notes.length > 0 && (
         <ul className="notes tone-warn">
           {notes.map((note) => (

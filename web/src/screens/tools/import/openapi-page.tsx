@@ -10,12 +10,13 @@ import { apiOf, type Api } from './openapi.ts'
 import { Operations } from './operations.tsx'
 import { Outcomes } from './outcomes.tsx'
 import { useCreation } from './use-creation.ts'
+import { Fault } from '../../../parts/fault.tsx'
 import { t, plural } from '../../../texts/texts.tsx'
 
 export function ImportOpenApi() {
   const [api, setApi] = useState<Api | null>(null)
   return (
-    <NewPage kind="tool" title={t('Tools from OpenAPI')} list="/tools" bodyClass="tool-page">
+    <NewPage kind="tool" title={t('Tools from OpenAPI')} list="/tools" bodyClass="stack tool-page">
       {api ? <Choose api={api} onAnother={() => setApi(null)} /> : <Source onApi={setApi} />}
     </NewPage>
   )
@@ -48,11 +49,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
         />
       </label>
       <LongField label={t('Or the document itself')} value={text} onChange={setText} rows={10} isMono />
-      {why !== null && (
-        <p className="tone-bad" role="alert">
-          {why}
-        </p>
-      )}
+      <Fault className="" text={why} />
       <div className="row form-foot">
         <button type="submit" className="primary" disabled={text.trim() === ''}>
           {t('Read the document')}
@@ -74,11 +71,9 @@ function Choose({ api, onAnother }: { api: Api; onAnother(): void }) {
     creation.run({ base: base.trim().replace(/\/+$/, ''), secret: secret.trim() }, chosen, turned)
   return (
     <>
-      <section className="definition" aria-label={t('The document')}>
+      <section className="fields" aria-label={t('The document')}>
         <p className="row">
-          <span className="strong">
-            <Foreign text={api.title} max={120} />
-          </span>
+          <Foreign className="strong" text={api.title} max={120} />
           <span className="mute">{t('{count} operations', { count: api.operations.length })}</span>
           <button type="button" className="spread" onClick={onAnother}>
             {t('Another document')}

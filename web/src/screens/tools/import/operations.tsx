@@ -89,9 +89,7 @@ function Row({ api, operation, isChosen, asks, onChoose, onTurn }: RowProps) {
       <label className="row check">
         <input type="checkbox" checked={isChosen} onChange={onChoose} />
         <span className="mono">{method}</span>
-        <span className="mono operation-path">
-          <Foreign text={path} max={100} />
-        </span>
+        <Foreign className="mono operation-path" text={path} max={100} />
         <span className="mono mute">{name}</span>
       </label>
       {summary && (
