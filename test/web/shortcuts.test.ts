@@ -114,13 +114,15 @@ describe.skipIf(!hasChromium)('shortcuts', { timeout: 300_000 }, () => {
   test('nothing is heard behind a form that creates, in its fields and outside of them', async () => {
     const before = await stored()
     const forms = [
-      ...['/people?new=key', '/people/programs?new=key', '/settings/providers?new=provider'],
-      ...['/settings/secrets?new=secret', '/settings/webhooks?new=webhook', '/settings/retention?new=hold'],
-      ...[
-        '/settings/retention?new=removal',
-        `/agents/${shop.agentId}?tab=triggers&new=trigger`,
-        '/runs?new=run',
-      ],
+      '/people?new=key',
+      '/people/programs?new=key',
+      '/settings/providers?new=provider',
+      '/settings/secrets?new=secret',
+      '/settings/webhooks?new=webhook',
+      '/settings/retention?new=hold',
+      '/settings/retention?new=removal',
+      `/agents/${shop.agentId}?tab=triggers&new=trigger`,
+      '/runs?new=run',
     ]
     for (const at of forms) {
       const tab = await visit(browser, shop.h, at)
