@@ -113,6 +113,62 @@ describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
     await tab.close()
   })
 
+  test('a menu stays while the words of its boxes are pressed, and opens by Enter; then Enter opens the row', async () => {
+    const own = await agent('the smith')
+    const id = await run(own, 'say iron')
+    await run(own, 'fail 400')
+    const tab = await visit(browser, shop.h, `/runs?agent=${own}`)
+    const { page } = tab
+    const rows = page.locator('table.runs tbody tr')
+    const menu = page.locator('.filter-menu > summary').first()
+    const words = page.getByRole('group', { name: 'Status' }).getByText('completed')
+    await expect.poll(() => rows.count()).toBe(2)
+    await menu.click()
+    await words.click()
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(search(page).get('status')).toBe('COMPLETED')
+    // What is beside it closes it all the same, and so does Escape, which leaves the focus on its button.
+    await page.getByRole('heading', { name: 'Runs' }).click()
+    await words.waitFor({ state: 'hidden' })
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    await words.waitFor()
+    await page.keyboard.press('Escape')
+    await words.waitFor({ state: 'hidden' })
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/runs/${id}`)
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('whoever opens a row before the typing has paused is not led back to the list', async () => {
+    const tab = await visit(browser, shop.h, '/tools')
+    const { page } = tab
+    await page.getByRole('link', { name: 'Send a refund' }).waitFor()
+    // The next screen takes longer to load than what is typed is waited for.
+    let go = () => {}
+    const released = new Promise<void>((resolve) => (go = resolve))
+    await page.route('**/assets/tool-*.js', async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.clock.install()
+    await page.keyboard.press('/')
+    await page.keyboard.type('refund')
+    await page.getByRole('link', { name: 'Send a refund' }).press('Enter')
+    await page.waitForURL('**/tools/tool_*')
+    // The clock of the page goes on past the pause of the typing.
+    await page.clock.runFor(2_000)
+    expect(new URL(page.url()).pathname).toBe(`/tools/${shop.refundId}`)
+    go()
+    await page.clock.resume()
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
   test('calls of a tool by status, agent, run and time, found again by going back', async () => {
     const [cook, waiter] = [await agent('cook'), await agent('waiter')]
     const own = await shop.h.mutate(
