@@ -1,6 +1,8 @@
 /** Lists are narrowed by what the address says: several statuses, words, people and time; and `back` brings each place back. */
 import type { Browser, Page } from 'playwright-core'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
@@ -139,6 +141,36 @@ describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
     await page.keyboard.press('Enter')
     await page.waitForURL(`**/runs/${id}`)
     expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('runs of yesterday are those of that day, by the clock of the browser', async () => {
+    const own = await agent('the weaver')
+    const runAt = async (of: string, prompt: string) => {
+      const id = await run(own, prompt)
+      await query(
+        shop.h.app.services.db,
+        sql`update generations set created_at = ${of}::text::timestamptz where id = ${id}`,
+      )
+    }
+    const day = new Date(new Date().setHours(0, 0, 0, 0))
+    const at = (hour: number) => new Date(new Date(day).setHours(hour)).toISOString()
+    await runAt(at(-25), 'say before')
+    await runAt(at(-24), 'say first')
+    await runAt(at(-1), 'say last')
+    await run(own, 'say after')
+    const tab = await visit(browser, shop.h, `/runs?agent=${own}`)
+    const { page } = tab
+    const rows = page.locator('table.runs tbody tr')
+    await expect.poll(() => rows.count()).toBe(4)
+    await page.getByLabel('Time').selectOption({ label: 'Yesterday' })
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringContaining('say last'),
+      expect.stringContaining('say first'),
+    ])
+    expect(search(page).get('since')).toBe('yesterday')
+    await tab.check()
     await tab.close()
   })
 
