@@ -1,5 +1,5 @@
 /** The thirteen tasks as they are done with keys alone. */
-import { failingTool, upstreamName, type Ground } from './ground.ts'
+import { failingTool, sharedReason, upstreamName, type Ground } from './ground.ts'
 import type { Hand } from './hand.ts'
 import { dialog, list, nextRequest, runRows, said, select, type Task, type TaskName } from './task.ts'
 
@@ -38,7 +38,7 @@ async function decideGroup(hand: Hand): Promise<void> {
     (await select(hand, 'Groups').innerText()).includes('Same reason'),
   )
   await hand.type('same r')
-  await hand.see(list(hand).getByText(/customer moved/))
+  await hand.see(list(hand).getByRole('button', { name: sharedReason }))
   await hand.press('Escape', 'j', 'x')
   await hand.tabTo(hand.button('Reject …'), 'Shift+Tab')
   await hand.press('Enter')
