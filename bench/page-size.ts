@@ -10,18 +10,28 @@ import { openServer, type BenchServer } from './server.ts'
 import { percentile, timed } from './statistics.ts'
 import { unitsOn, type Units } from './unit.ts'
 
-const runs = 10_000
-const questions = 2_000
+const manyRuns = 10_000
+const manyQuestions = 2_000
 const times = 20
 /** A project with a run each second and a half: 400 runs, about 4,000 events. */
 const runsOfTenMinutes = 400
 const heapSeconds = 60
 
+/** What is copied, how often, and how many seconds lie between the copies. */
+export interface Copies {
+  runId: string
+  runs: number
+  approvalId: string
+  questions: number
+  apart: number
+}
+
 /** Copies of a run and of a question that exist, so that every column has what a server writes. */
-async function fill(databaseUrl: string, runId: string, approvalId: string): Promise<void> {
+export async function fill(databaseUrl: string, copies: Copies): Promise<void> {
+  const { runId, runs, approvalId, questions, apart } = copies
   const sql = postgres(databaseUrl, { max: 1, onnotice: () => {} })
   const words = (kind: string) => sql`array_to_tsvector(array[${kind}, 'order', 'w' || n % 100, 'n' || n])`
-  const at = sql`now() - n * interval '20 seconds'`
+  const at = sql`now() - n * ${apart} * interval '1 second'`
   await sql`insert into generations select (jsonb_populate_record(g, jsonb_build_object(
       'id', 'gen_' || lpad(n::text, 24, '0'), 'thread_id', 'thr_' || lpad(n::text, 24, '0'),
       'input', replace(g.input::text, 'call ask', 'order n' || n || ' w' || n % 100)::jsonb,
@@ -104,7 +114,7 @@ async function listRows(browser: Browser, server: BenchServer): Promise<Row[]> {
 }
 
 /** The heap of the page after everything unused was freed, in MB. */
-async function heapOf(page: Page): Promise<number> {
+export async function heapOf(page: Page): Promise<number> {
   const session = await page.context().newCDPSession(page)
   await session.send('HeapProfiler.collectGarbage')
   const { usedSize } = await session.send('Runtime.getHeapUsage')
@@ -144,12 +154,18 @@ export async function measurePageSize(): Promise<void> {
     await units.one()
     const { generations } = await server.gql('{ generations(first: 1) { nodes { id } } }')
     const approvalId = await ask(server, await gatedTool(server), 'order n0')
-    await fill(server.databaseUrl!, generations.nodes[0].id, approvalId)
-    report('page-size', `The dashboard with ${runs} runs and ${questions} questions, ${times} times each`, [
-      ...(await searchRows(server)),
-      ...(await listRows(browser, server)),
-      ...(await heapRows(browser, server, units)),
-    ])
+    const runId = generations.nodes[0].id as string
+    const counts = { runs: manyRuns, questions: manyQuestions }
+    await fill(server.databaseUrl!, { runId, approvalId, ...counts, apart: 20 })
+    report(
+      'page-size',
+      `The dashboard with ${manyRuns} runs and ${manyQuestions} questions, ${times} times each`,
+      [
+        ...(await searchRows(server)),
+        ...(await listRows(browser, server)),
+        ...(await heapRows(browser, server, units)),
+      ],
+    )
     await units.close()
   } finally {
     await browser.close()

@@ -17,6 +17,7 @@ import { measureRetention } from './retention.ts'
 import { measureScale } from './scale.ts'
 import { measureSizing } from './sizing.ts'
 import { measureStatements } from './statements.ts'
+import { measureTasks } from './tasks.ts'
 import { measureUnits } from './units.ts'
 import { measureUpstreams } from './upstreams.ts'
 import { measureWebhooks } from './webhooks.ts'
@@ -42,4 +43,5 @@ export const parts: Record<string, (given: Pick<BenchArguments, 'runs'>) => Prom
   retention: measureRetention,
   page: measurePage,
   'page-size': measurePageSize,
+  tasks: measureTasks,
 }

@@ -1,6 +1,8 @@
 /** Lists are narrowed by what the address says: several statuses, words, people and time; and `back` brings each place back. */
 import type { Browser, Page } from 'playwright-core'
+import { sql } from 'drizzle-orm'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { openShop, type Shop } from '../support/web-fixtures.ts'
 
@@ -110,6 +112,92 @@ describe.skipIf(!hasChromium)('filters', { timeout: 270_000 }, () => {
     await page.reload()
     await expect.poll(() => rows.count()).toBe(1)
     await tab.check()
+    await tab.close()
+  })
+
+  test('a menu stays while the words of its boxes are pressed, and opens by Enter; then Enter opens the row', async () => {
+    const own = await agent('the smith')
+    const id = await run(own, 'say iron')
+    await run(own, 'fail 400')
+    const tab = await visit(browser, shop.h, `/runs?agent=${own}`)
+    const { page } = tab
+    const rows = page.locator('table.runs tbody tr')
+    const menu = page.locator('.filter-menu > summary').first()
+    const words = page.getByRole('group', { name: 'Status' }).getByText('completed')
+    await expect.poll(() => rows.count()).toBe(2)
+    await menu.click()
+    await words.click()
+    await expect.poll(() => rows.count()).toBe(1)
+    expect(search(page).get('status')).toBe('COMPLETED')
+    // What is beside it closes it all the same, and so does Escape, which leaves the focus on its button.
+    await page.getByRole('heading', { name: 'Runs' }).click()
+    await words.waitFor({ state: 'hidden' })
+    await menu.focus()
+    await page.keyboard.press('Enter')
+    await words.waitFor()
+    await page.keyboard.press('Escape')
+    await words.waitFor({ state: 'hidden' })
+    await page.keyboard.press('j')
+    await page.keyboard.press('Enter')
+    await page.waitForURL(`**/runs/${id}`)
+    expect(tab.faults).toEqual([])
+    await tab.close()
+  })
+
+  test('runs of yesterday are those of that day, by the clock of the browser', async () => {
+    const own = await agent('the weaver')
+    const runAt = async (of: string, prompt: string) => {
+      const id = await run(own, prompt)
+      await query(
+        shop.h.app.services.db,
+        sql`update generations set created_at = ${of}::text::timestamptz where id = ${id}`,
+      )
+    }
+    const day = new Date(new Date().setHours(0, 0, 0, 0))
+    const at = (hour: number) => new Date(new Date(day).setHours(hour)).toISOString()
+    await runAt(at(-25), 'say before')
+    await runAt(at(-24), 'say first')
+    await runAt(at(-1), 'say last')
+    await run(own, 'say after')
+    const tab = await visit(browser, shop.h, `/runs?agent=${own}`)
+    const { page } = tab
+    const rows = page.locator('table.runs tbody tr')
+    await expect.poll(() => rows.count()).toBe(4)
+    await page.getByLabel('Time').selectOption({ label: 'Yesterday' })
+    await expect.poll(() => rows.count()).toBe(2)
+    expect(await rows.allInnerTexts()).toEqual([
+      expect.stringContaining('say last'),
+      expect.stringContaining('say first'),
+    ])
+    expect(search(page).get('since')).toBe('yesterday')
+    await tab.check()
+    await tab.close()
+  })
+
+  test('whoever opens a row before the typing has paused is not led back to the list', async () => {
+    const tab = await visit(browser, shop.h, '/tools')
+    const { page } = tab
+    await page.getByRole('link', { name: 'Send a refund' }).waitFor()
+    // The next screen takes longer to load than what is typed is waited for.
+    let go = () => {}
+    const released = new Promise<void>((resolve) => (go = resolve))
+    await page.route('**/assets/tool-*.js', async (route) => {
+      await released
+      await route.continue()
+    })
+    await page.clock.install()
+    await page.keyboard.press('/')
+    await page.keyboard.type('refund')
+    await page.getByRole('link', { name: 'Send a refund' }).press('Enter')
+    await page.waitForURL('**/tools/tool_*')
+    // The clock of the page goes on past the pause of the typing.
+    await page.clock.runFor(2_000)
+    expect(new URL(page.url()).pathname).toBe(`/tools/${shop.refundId}`)
+    go()
+    await page.clock.resume()
+    await page.getByRole('heading', { name: 'Send a refund' }).waitFor()
+    expect(new URL(page.url()).search).toBe('')
+    expect(tab.faults).toEqual([])
     await tab.close()
   })
 

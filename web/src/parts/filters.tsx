@@ -1,6 +1,6 @@
 /** What lists are narrowed with: words, several statuses, a stretch of time and a principal. */
 import './filters.css'
-import { useEffect, useRef, useState, type ReactNode } from 'react'
+import { useEffect, useLayoutEffect, useRef, useState, type ReactNode } from 'react'
 import { Badge } from './badge.tsx'
 import { Icon } from './icons.tsx'
 import { KeyHint } from './key-hint.tsx'
@@ -36,7 +36,9 @@ export function useTyping<Value>(
   useEffect(() => {
     tell.current = onChange
   })
-  useEffect(() => {
+  // Not an effect that outlives the sight of the field: while the next screen is loaded, this one is hidden and still there,
+  // and what was typed would lead back to it.
+  useLayoutEffect(() => {
     if (means === value || means === undefined) return
     const timer = setTimeout(() => tell.current(means), typingMs)
     return () => clearTimeout(timer)
@@ -101,11 +103,13 @@ export function FilterMenu({ summary: shown, legend, isFirst = false, children }
   const menu = useRef<HTMLDetailsElement>(null)
   const summary = useRef<HTMLElement>(null)
   useEffect(() => {
-    const close = (event: PointerEvent | FocusEvent) => {
-      if (menu.current?.open && event.target instanceof Node && !menu.current.contains(event.target))
-        menu.current.open = false
-    }
     const own = menu.current
+    const close = ({ type, target }: Event) => {
+      if (!own?.open || !(target instanceof Node) || own.contains(target)) return
+      // A press on the words of a box in it puts the focus on what is around the menu: nobody has left it.
+      if (type === 'focusin' && target.contains(own)) return
+      own.open = false
+    }
     const escape = (event: KeyboardEvent) => {
       if (event.key !== 'Escape' || !own?.open) return
       event.stopPropagation()

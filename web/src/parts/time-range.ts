@@ -1,16 +1,17 @@
 /** A stretch of time that a list is narrowed to, as the address has it. Pure. */
 import { t } from '../texts/texts.tsx'
 
-/** The periods before now that can be chosen. */
+/** The periods that can be chosen: before now, with their length in milliseconds, and the whole day before this one. */
 export const periods = [
   { since: '1h', name: t('Last hour'), ms: 3_600_000 },
   { since: '24h', name: t('Last 24 hours'), ms: 86_400_000 },
+  { since: 'yesterday', name: t('Yesterday'), ms: null },
   { since: '7d', name: t('Last 7 days'), ms: 7 * 86_400_000 },
   { since: '30d', name: t('Last 30 days'), ms: 30 * 86_400_000 },
 ] as const
 export type Period = (typeof periods)[number]['since']
 
-/** A period before now, or two moments of which each may be open. */
+/** A period, or two moments of which each may be open. */
 export interface TimeRange {
   since: Period | null
   from: string | null
@@ -41,15 +42,24 @@ export function membersOf({ since, from, to }: TimeRange): Record<'since' | 'fro
   return { since, from, to }
 }
 
-/** The filter of the API. A period begins at `now` minus its length. */
+/** The first moment of the day that is so many days after that of `now`, by the clock of this browser. */
+function dayAt(now: number, days: number): string {
+  const day = new Date(now)
+  day.setHours(0, 0, 0, 0)
+  day.setDate(day.getDate() + days)
+  return day.toISOString()
+}
+
+/** The filter of the API. A period with a length begins at `now` minus it. */
 export function boundsOf(
   { since, from, to }: TimeRange,
   now: number,
 ): { createdAfter: string | null; createdBefore: string | null } {
-  const ms = periods.find((one) => one.since === since)?.ms
-  return ms === undefined
-    ? { createdAfter: from, createdBefore: to }
-    : { createdAfter: new Date(now - ms).toISOString(), createdBefore: null }
+  const period = periods.find((one) => one.since === since)
+  if (!period) return { createdAfter: from, createdBefore: to }
+  return period.ms === null
+    ? { createdAfter: dayAt(now, -1), createdBefore: dayAt(now, 0) }
+    : { createdAfter: new Date(now - period.ms).toISOString(), createdBefore: null }
 }
 
 /** A moment as a field for date and time has it: local, to the minute. */

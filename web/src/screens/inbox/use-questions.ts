@@ -30,7 +30,7 @@ export interface Questions {
 interface Shown {
   /** The rows of the view as they were read. */
   read: readonly PendingRow[] | null
-  /** The chosen request as it was when it still waited. */
+  /** The chosen request as it was when it still waited, where it waits no more. */
   kept: PendingRow | null
   ids: readonly string[]
   waiting: number
@@ -61,7 +61,9 @@ export function useQuestions(chosen: string | null, isHeld: boolean, view: Waiti
   if (!isLoading && (shown.key !== key || shown.read !== read || isLeft)) {
     const isNext = shown.key !== key
     const before = [...(shown.read ?? []), ...(shown.kept ? [shown.kept] : [])]
-    const kept = isNext ? null : (before.find(({ id }) => id === chosen) ?? null)
+    // Whoever moves through thousands keeps nothing: the list is placed again only when what was chosen has gone.
+    const isThere = isNext || read.some(({ id }) => id === chosen)
+    const kept = isThere ? null : (before.find(({ id }) => id === chosen) ?? null)
     // Pages that are read for the first time are no news.
     const isQuiet = isHeld && isWhole && !isNext
     current = {

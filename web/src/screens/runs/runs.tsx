@@ -195,7 +195,10 @@ function useListKeys(
   const move = (by: number) => {
     const at = chosen === null ? -1 : ids.indexOf(chosen)
     const next = ids[Math.min(ids.length - 1, Math.max(0, at + by))]
-    if (next) choose(next)
+    if (!next) return
+    // Enter opens the row from now on, and not what had the focus before.
+    if (document.activeElement instanceof HTMLElement) document.activeElement.blur()
+    choose(next)
   }
   // Whoever moves by keys sees the row that they are on.
   useEffect(() => {
@@ -210,7 +213,7 @@ function useListKeys(
     c: () => void (chosen && navigator.clipboard.writeText(chosen).catch(() => {})),
     Enter: (event) => {
       const { target } = event
-      if (target instanceof HTMLElement && target.matches('a, button')) target.click()
+      if (target instanceof HTMLElement && target.matches('a, button, summary')) target.click()
       else if (chosen) go(`/runs/${chosen}`)
     },
     Escape: () => {
