@@ -98,6 +98,10 @@ describe.skipIf(!hasChromium)('what a page could miss', { timeout: 360_000 }, ()
       ws.onMessage((message) => server.send(message))
       server.onMessage((message) => ws.send(message))
     })
+    // Nor is there another way, such as events over HTTP.
+    await context.route('**/graphql', (route) =>
+      isAsleep ? route.abort('internetdisconnected') : route.continue(),
+    )
     await page.clock.install()
     await page.goto(`${shop.h.url}/approvals`)
     await page.getByText('gap-5').first().waitFor()
