@@ -182,8 +182,13 @@ interface StartedDirectCall {
   created: CreatedCall
 }
 
-/** Begins the call with the tool that this process remembers, or reads it. */
-async function begin(ctx: Ctx, given: CheckedCallInput, input: CallToolInput): Promise<StartedDirectCall> {
+/** Begins the call, which this server or the caller runs, with the tool that this process remembers, or reads it. */
+export async function begin(
+  ctx: Ctx,
+  given: CheckedCallInput,
+  input: CallToolInput,
+  runner: 'server' | 'caller' = 'server',
+): Promise<StartedDirectCall> {
   const known = await recallTool(ctx, given.toolId)
   // Files are resolved once only, and a denial is audited, so it must not come from memory.
   const mayRemember = !input.attachments && !(known.basis && known.tool.agentsOnly)
@@ -193,7 +198,7 @@ async function begin(ctx: Ctx, given: CheckedCallInput, input: CallToolInput): P
       await assertStillValid(ctx.db, ctx.principal)
       return readTool(ctx, given.toolId)
     },
-    judge: (tool) => requestOf(ctx, tool, given, input),
+    judge: (tool) => requestOf(ctx, tool, given, input, runner),
     async write(request) {
       const created = await createCall(ctx, request)
       // A repeat writes nothing that could prove it.
@@ -208,6 +213,7 @@ async function requestOf(
   { tool, catalogs, basis }: RecalledTool,
   given: CheckedCallInput,
   input: CallToolInput,
+  runner: 'server' | 'caller',
 ): Promise<CallRequest> {
   const what = { action: 'tools:Call', projectId: tool.projectId, resource: `tool/${tool.id}` } as const
   await assertMay(ctx, what.action, what.projectId, what.resource)
@@ -217,10 +223,12 @@ async function requestOf(
       what,
       'This tool is for agents only: call it through one of them, whose gate then holds.',
     )
-  if (tool.kind === 'client')
+  if ((tool.kind === 'client') !== (runner === 'caller'))
     throw invalidAt(
       ['input', 'toolId'],
-      'is a client tool, which runs in the calling application and not here',
+      runner === 'caller'
+        ? 'must be a client tool, which the calling application runs: callTool runs others'
+        : 'is a client tool, which runs in the calling application and not here: see askPermission',
     )
   const action = given.action ?? null
   const callable = await requireCallable(ctx, tool, action, ['input', 'action'], catalogs)

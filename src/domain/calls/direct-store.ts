@@ -11,6 +11,7 @@ import {
   endOf,
   callStarted,
   executedEntry,
+  handOver,
   holdBack,
   isOpen,
   loadCall,
@@ -54,6 +55,7 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
     settleStorable(services, call, finished, (told) => settleWithOutageRetry(services, held, call, told))
   return {
     start: (call, basis) => startWithOutageRetry(services, lease, call, basis),
+    handOver: (call) => handToCaller(services, lease, call),
     settle,
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
     async holdBack(call, waitMs) {
@@ -94,6 +96,18 @@ async function startWithOutageRetry(
     if (now.status === 'EXECUTING' && now.attempt === attempt + 1) return now
     await afterOutage(failures)
   }
+}
+
+/** How long the caller who took a call has to say how it ended, in milliseconds. */
+const reportMs = 24 * 60 * 60_000
+
+/** The call is its caller's from now on. Throws when that is not certain: then nobody is told that it may run. */
+async function handToCaller({ leaseDb }: Services, { held }: Lease, { id }: ToolCall): Promise<ToolCall> {
+  const [row] = await writtenRows(leaseDb, toolCalls, [
+    sql`g as (${handOver(id, reportMs, underLease(held))})`,
+  ])
+  if (!row) throw new LeaseLostError(id)
+  return toolCallOf(row)
 }
 
 /** Parks the call while a pause holds, and gives its row back. LeaseLostError when another worker has it. */

@@ -55,7 +55,10 @@ export async function execute<Settled>(
     }
   })
   // Outside of the proof: what was sent is never started again.
-  return 'started' in next ? send(services, next.started, next.prepared, how, next.begunAt) : next.settled
+  if (!('started' in next)) return next.settled
+  const { started, prepared, begunAt } = next
+  if (started.kind === 'client') return how.store.handOver!(started)
+  return send(services, started, prepared, how, begunAt)
 }
 
 /** What is left of an execution when nothing is to be proved any more. */
@@ -135,8 +138,8 @@ const notBegun = errorResult(
 
 /** Starts the call, or gives it to the client that runs it: null then. */
 async function begin(store: CallStore<unknown>, call: ToolCall, basis: Basis): Promise<ToolCall | null> {
-  if (call.kind !== 'client') return store.start(call, basis)
-  await store.offer!(call, basis)
+  if (call.kind !== 'client' || !store.offer) return store.start(call, basis)
+  await store.offer(call, basis)
   return null
 }
 

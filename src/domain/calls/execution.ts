@@ -25,6 +25,11 @@ export interface CallStore<Settled> {
    * generation, which no client runs.
    */
   offer?(call: ToolCall, basis: Basis): Promise<void>
+  /**
+   * Commits that a call which was begun is its caller's to run, who says how it ended. Missing for calls of a generation, which
+   * are offered.
+   */
+  handOver?(call: ToolCall): Promise<Settled>
   settle(call: ToolCall, finished: FinishedCall): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>

@@ -47,6 +47,11 @@ export const resolveUnknownCall = operation({
     const what = { action: 'toolCalls:Resolve', projectId, resource: `tool/${toolId}` } as const
     await assertReached(ctx, what, `toolCall/${row.id}`, { by: row.requestedBy })
     await assertMay(ctx, what.action, projectId, what.resource)
+    if (given.outcome === 'RUN_AGAIN' && row.kind === 'client')
+      throw invalidAt(
+        ['input', 'outcome'],
+        'must say what became of it: the program that runs it asks again by itself',
+      )
     const result = resultOf(given)
     const call = await atomically(ctx.db, async (tx) => {
       const said = { resolution: given.outcome, by: ctx.principal.id, result }

@@ -17,8 +17,8 @@ import {
   type RunState,
   type RunStateRow,
 } from '../approvals/index.ts'
-import { forgetWake, underLease, type ToolCall } from '../tool-calls/index.ts'
-import { finish, unknownResult } from '../tools/index.ts'
+import { forgetWake, keepForCaller, underLease, type ToolCall } from '../tool-calls/index.ts'
+import { finish, finishUnsent, unknownResult } from '../tools/index.ts'
 import { directStore, settleOnce, type Settler } from './direct-store.ts'
 import { execute } from './execute.ts'
 
@@ -40,6 +40,7 @@ async function workOnCall(
   const read = () => whenAnswered(() => loadState(services.db, held), services.limits.leaseMs, true)
   const { calls, agreed, toolVersions } = (isOutdated ? null : held.claimed) ?? (await read())
   const call = calls[0]!
+  if (call.kind === 'client') return waitForCaller(services, held, call)
   if (executable.includes(call.status)) {
     // A draining process starts nothing new.
     if (isDraining()) return release(services.leaseDb, 'tool_calls', [held])
@@ -59,6 +60,23 @@ async function workOnCall(
   if (call.status === 'AWAITING_CLIENT')
     return void (await settleOnce(services, held, call, finish(noAnswers)))
   await query(services.db, forgetWake(call.id, underLease(held)))
+}
+
+/** How long the caller has to take a call that was approved, in milliseconds. */
+const takeMs = 24 * 60 * 60_000
+const notTaken = errorResult('client_timeout', 'Nobody came back for this call in time; it was not run.')
+
+/**
+ * A call that its caller runs: one that was approved is kept for it, and one that it took and said nothing about is UNKNOWN when
+ * its time is over. Nothing of it is ever sent from here.
+ */
+async function waitForCaller(services: Services, held: HeldRow, call: ToolCall): Promise<void> {
+  if (call.status === 'EXECUTING') return settleLost(services, held, call)
+  if (call.status !== 'APPROVED' && call.status !== 'PROPOSED')
+    return void (await query(services.db, forgetWake(call.id, underLease(held))))
+  if (call.deadlineAt === null || call.deadlineAt.getTime() > services.clock.now())
+    return void (await query(services.db, keepForCaller(call.id, takeMs, underLease(held))))
+  await settleOnce(services, held, call, finishUnsent(notTaken))
 }
 
 /** The call as it is now. LeaseLostError when another worker holds the row. */

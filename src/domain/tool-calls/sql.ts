@@ -66,6 +66,28 @@ export function offerCall(id: string, waitMs: number, proof: Proof): SQL {
   })
 }
 
+/** An approved call that its caller runs, of no generation: what `permission.ts` alone gives away. */
+const isCallers = sql`t.kind = 'client' and t.generation_id is null`
+
+/** Claims an approved call for the caller that runs it: its row is held for `leaseMs`, and whoever held it loses it. */
+export function takeCall(id: string, leaseMs: number): SQL {
+  const values = { ...nextEpoch, wakeAt: nowPlus(leaseMs) }
+  return touch([id], ['PROPOSED', 'APPROVED'], isCallers, values, wholeRow)
+}
+
+/** Leaves a call that may run to its caller, who has `waitMs` to take it from the first time on. */
+export function keepForCaller(id: string, waitMs: number, proof: Proof): SQL {
+  const until = sql`coalesce(t.deadline_at, ${nowPlus(waitMs)})`
+  const values = { ...nextEpoch, deadlineAt: until, wakeAt: until }
+  return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
+}
+
+/** Gives a call that was begun to its caller, who has `waitMs` to say how it ended; then its outcome is unknown. */
+export function handOver(id: string, waitMs: number, proof: Proof): SQL {
+  const values = { ...nextEpoch, deadlineAt: nowPlus(waitMs), wakeAt: nowPlus(waitMs) }
+  return touch([id], ['EXECUTING'], proof, values, wholeRow)
+}
+
 /** A condition: none of these calls is settled or waits for a child run. It keeps a call from starting twice. */
 export function mayStart(ids: readonly string[]): SQL {
   return sql`not exists (

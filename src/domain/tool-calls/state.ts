@@ -160,6 +160,12 @@ export const transitions = {
     writer: 'client',
     when: 'the caller has answered all that the upstream asked',
   },
+  report: {
+    from: ['EXECUTING'],
+    to: ['SUCCEEDED', 'ERRORED'],
+    writer: 'client',
+    when: 'the program that took a permission says how the call ended',
+  },
   submit: {
     from: ['AWAITING_CLIENT'],
     to: ['SUCCEEDED', 'ERRORED'],

@@ -46,6 +46,7 @@ export type SettlingTransition = Extract<
   | 'refuseAgain'
   | 'settle'
   | 'timeOut'
+  | 'report'
   | 'submit'
   | 'close'
   | 'closeSent'

@@ -53,6 +53,8 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     { name: `${marker}_client`, config: { client: { inputSchema: schema } } },
     'tool { id }',
   )
+  const question = { toolId: client['tool'].id, arguments: { a: marker }, idempotencyKey: marker }
+  const taken = await mutate('askPermission', question, 'toolCall { id }')
   const mcp = await mutate(
     'createTool',
     { name: `${marker}_mcp`, config: { mcp: { url: `${upstream}/mcp` } } },
@@ -113,6 +115,8 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       gch_: proposed['gateChange'].id,
       tool_: http['tool'].id,
       mcp: mcp['tool'].id,
+      client: client['tool'].id,
+      taken: taken['toolCall'].id,
       rtl_: await runToolOf(h, project.id),
       agt_: agent.id,
       thr_: threadId,
@@ -318,6 +322,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     TestProviderInput: { name: 'builtin', model: 'rehearsal' },
     StartGenerationInput: { prompt: 'hello' },
     CallToolInput: { arguments: {} },
+    AskPermissionInput: { toolId: ids['client'], arguments: {} },
+    ReportToolCallInput: { toolCallId: ids['taken'] },
     PresignUploadInput: { filename: 'a.txt', contentType: 'text/plain' },
     ToolOutputInput: { output: 'o' },
     SetRateLimitInput: { scope: 'TOOL', targetId: ids['tool_'], perMinute: 100_000 },

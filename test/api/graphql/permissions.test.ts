@@ -220,7 +220,7 @@ describe('a key that is bound to an agent, with the rights of an admin', () => {
     )
     await query(
       h.app.services.db,
-      sql`update tool_calls set requested_by = ${bound.id} where id = ${project.ids['direct']}`,
+      sql`update tool_calls set requested_by = ${bound.id} where id in (${project.ids['direct']}, ${project.ids['taken']})`,
     )
     await query(
       h.app.services.db,

@@ -115,6 +115,8 @@ export const matrix: Record<string, Line> = {
   disconnectUpstream: line(builders),
   testUpstream: line(builders),
   callTool: line(callers),
+  askPermission: line(callers),
+  reportToolCall: line(callers, 'OWN'),
   cancelToolCall: line(callers, 'OWN'),
   resolveUnknownCall: line(deciders),
   proposeGateChange: line(admins),
@@ -162,7 +164,7 @@ export function isOnRequested(root: RootField): boolean {
 /** Whether the field hides from this role what another principal requested, instead of refusing it. */
 export function hides(role: Role, root: RootField): boolean {
   // A direct call is withdrawn by its caller alone.
-  return role === 'caller' ? isOnRequested(root) : root.name === 'cancelToolCall'
+  return role === 'caller' ? isOnRequested(root) : ['cancelToolCall', 'reportToolCall'].includes(root.name)
 }
 
 /** The root fields that refuse this role, for things that another principal requested. */
