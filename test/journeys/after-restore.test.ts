@@ -133,12 +133,12 @@ test('calls that were about to be sent become UNKNOWN: what came after the backu
     await query(db, sql`update generations set status = 'COMPLETED', finished_at = now() where id = ${ended}`)
     for (const [id, toolId, generation, change] of [
       ['next_approved', pay, null, sql`status = 'APPROVED'`],
-      ['next_in_run', pay, run, sql`status = 'APPROVED'`],
+      ['next_in_run', pay, run, sql`status = 'APPROVED', step_index = 2`],
       ['next_proposed', pay, null, sql`status = 'PROPOSED'`],
       ['next_again', pay, ended, sql`status = 'PROPOSED', settled_at = now(), resolution = 'RUN_AGAIN'`],
       ['next_harmless', read, null, sql`status = 'APPROVED'`],
       ['next_asked', pay, null, sql`status = 'AWAITING_APPROVAL'`],
-      ['next_of_client', pay, null, sql`status = 'PROPOSED', kind = 'client'`],
+      ['next_of_client', pay, run, sql`status = 'PROPOSED', kind = 'client'`],
     ] as const) {
       await executing(db, id, toolId, projectId, generation)
       await query(db, sql`update tool_calls set ${change}, attempt = 0 where id = ${id}`)
@@ -160,5 +160,36 @@ test('calls that were about to be sent become UNKNOWN: what came after the backu
       of_client: 'PROPOSED',
       proposed: 'UNKNOWN',
     })
+  })
+})
+
+test('a permission that was taken, and one that may have been since, become UNKNOWN and are not given again', async () => {
+  const ask = (h: Harness, toolId: string, idempotencyKey: string) =>
+    h.mutate(
+      'askPermission',
+      { toolId, arguments: {}, idempotencyKey },
+      'answer toolCall { status approval { id } }',
+    )
+  const shell = await withServer(async (h) => {
+    // Of an idempotent tool, too: its program does not say so.
+    const tool = {
+      name: 'shell',
+      gate: { mode: 'ALWAYS' },
+      annotations: { idempotentHint: true },
+      config: { client: { inputSchema: objectSchema({}) } },
+    }
+    const { id } = (await h.mutate('createTool', tool, 'tool { id }'))['tool']
+    for (const key of ['taken', 'approved']) {
+      const { toolCall } = await ask(h, id, key)
+      const decision = { approvalId: toolCall.approval.id, verdict: 'APPROVE' }
+      await h.mutate('decideApproval', decision, 'approval { id }')
+    }
+    expect(await ask(h, id, 'taken')).toMatchObject({ answer: 'ALLOW' })
+    return id as string
+  })
+  await afterRestore(configOf())
+  await withServer(async (h) => {
+    for (const key of ['taken', 'approved'])
+      expect(await ask(h, shell, key)).toMatchObject({ answer: 'DENY', toolCall: { status: 'UNKNOWN' } })
   })
 })

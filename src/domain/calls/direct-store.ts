@@ -101,13 +101,16 @@ async function startWithOutageRetry(
 /** How long the caller who took a call has to say how it ended, in milliseconds. */
 const reportMs = 24 * 60 * 60_000
 
-/** The call is its caller's from now on. Throws when that is not certain: then nobody is told that it may run. */
-async function handToCaller({ leaseDb }: Services, { held }: Lease, { id }: ToolCall): Promise<ToolCall> {
-  const [row] = await writtenRows(leaseDb, toolCalls, [
-    sql`g as (${handOver(id, reportMs, underLease(held))})`,
+/**
+ * The call is its caller's from now on. When a pause came meanwhile, or this process does not hold the call any more, it is not:
+ * then it is settled as one that was not run, unless another process has settled it.
+ */
+async function handToCaller(services: Services, { held }: Lease, call: ToolCall): Promise<ToolCall> {
+  const proof = sql`${underLease(held)} and ${areFree(...targetsOf(call))}`
+  const [row] = await writtenRows(services.leaseDb, toolCalls, [
+    sql`g as (${handOver(call.id, reportMs, proof)})`,
   ])
-  if (!row) throw new LeaseLostError(id)
-  return toolCallOf(row)
+  return row ? toolCallOf(row) : settleOnce(services, held, call, notSent)
 }
 
 /** Parks the call while a pause holds, and gives its row back. LeaseLostError when another worker has it. */

@@ -118,10 +118,9 @@ const allowed = (toolCall: ToolCall): PermissionAnswer => ({ toolCall, answer: '
 
 /** The answer about a call that this request has not got. */
 function answerOf(toolCall: ToolCall): PermissionAnswer {
-  const { status, result } = toolCall
+  const { status, result, errorCode } = toolCall
   if (!isDecided(toolCall) || isTakeable(toolCall)) return { toolCall, answer: 'WAIT', reason: null }
-  const wasTaken =
-    status === 'EXECUTING' || status === 'SUCCEEDED' || status === 'UNKNOWN' || toolCall.attempt > 0
+  const wasTaken = ['EXECUTING', 'SUCCEEDED', 'UNKNOWN'].includes(status) || errorCode === clientFailed
   const reason = wasTaken
     ? `The permission for this call was given before, and is given once: its status is ${status}. Ask about a new call.`
     : (reasonIn(result) ?? `The call was not allowed: its status is ${status}.`)
@@ -166,6 +165,8 @@ async function takePermission(ctx: Ctx, id: string): Promise<ToolCall | null> {
   }
 }
 
+/** The code of a call that was run and reported as failed. */
+const clientFailed = 'client_failed'
 const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
 /** CONFLICT for a call that was not taken, or that has another outcome. The same report again changes nothing. */
@@ -196,7 +197,7 @@ export const reportToolCall = operation({
 
 function resultOf(output: Json, isError: boolean): ToolResult {
   if (isError)
-    return errorResult('client_failed', typeof output === 'string' ? output : 'The call failed.', { output })
+    return errorResult(clientFailed, typeof output === 'string' ? output : 'The call failed.', { output })
   const result = textResult(typeof output === 'string' ? output : writeJson(output))
   return isJsonObject(output) ? { ...result, structuredContent: output } : result
 }

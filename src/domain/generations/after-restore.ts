@@ -24,8 +24,8 @@ const batch = 100
 /**
  * Makes every call that runs, or that is sent without a further question, UNKNOWN unless it is idempotent, with its event and
  * audit entry, and returns how many. Each is settled in a statement of its own under its epoch, so a repeat after an
- * interruption continues and settles none twice. Idempotent calls and calls of agents and clients are left to the workers,
- * which send or follow them. No server may run meanwhile.
+ * interruption continues and settles none twice. Idempotent calls, and those of agents and clients in runs, are left to the
+ * workers, which send or follow them. No server may run meanwhile.
  */
 export async function settleInterruptedCalls(services: Settler): Promise<number> {
   let settled = 0
@@ -35,13 +35,15 @@ export async function settleInterruptedCalls(services: Settler): Promise<number>
       toolCalls,
       sql`
         where id > ${after} and status in ('EXECUTING', 'APPROVED', 'PROPOSED')
-          and child_id is null and (kind is null or kind not in ('agent', 'client'))
+          and child_id is null
+          and (kind is null or kind not in ('agent', 'client') or (kind = 'client' and generation_id is null))
         order by id
         limit ${batch}`,
     )
     for (const row of rows) {
       const call = toolCallOf(row)
-      const callable = await proposedCallable(services, call)
+      // Nobody knows whether the program that asked for it has taken it since, and what it did.
+      const callable = call.kind === 'client' ? null : await proposedCallable(services, call)
       if (callable && isIdempotent(callable)) continue
       // One that a person lets run again has a row of its own, also inside a run.
       if (call.generationId === null || call.settledAt)
