@@ -36,6 +36,8 @@ export interface UnknownCall {
   id: string
   name: string
   arguments: unknown
+  /** A program that runs its calls itself asks again by itself. */
+  tool?: { __typename?: string } | null
   attempts: readonly {
     attempt: number
     startedAt: string
@@ -87,20 +89,22 @@ export function ResolveCall({ call, onClose }: { call: UnknownCall; onClose(): v
       <Sent call={call} />
       <fieldset className="outcomes">
         <legend className="label">{t('Outcome')}</legend>
-        {(Object.keys(outcomes) as Outcome[]).map((one) => (
-          <label key={one} className="row check">
-            <input
-              type="radio"
-              name="outcome"
-              checked={outcome === one}
-              onChange={() => {
-                setOutcome(one)
-                setSure(false)
-              }}
-            />
-            {outcomes[one].title}
-          </label>
-        ))}
+        {(Object.keys(outcomes) as Outcome[])
+          .filter((one) => one !== 'RUN_AGAIN' || call.tool?.__typename !== 'ClientTool')
+          .map((one) => (
+            <label key={one} className="row check">
+              <input
+                type="radio"
+                name="outcome"
+                checked={outcome === one}
+                onChange={() => {
+                  setOutcome(one)
+                  setSure(false)
+                }}
+              />
+              {outcomes[one].title}
+            </label>
+          ))}
       </fieldset>
       {outcome && !isAgain && (
         <div>

@@ -21,6 +21,10 @@ const unknownRow = graphql(
       generation {
         id
       }
+      tool {
+        __typename
+        id
+      }
       approval {
         id
         status
