@@ -45,7 +45,7 @@ const permission = choice('PermissionAnswer', 'Whether a program may run a call 
 })
 
 /** The answer to a program that asks, and the call as it is then. */
-export interface PermissionAnswer {
+interface PermissionAnswer {
   toolCall: ToolCall
   answer: z.output<typeof permission>
   reason: string | null
@@ -86,27 +86,24 @@ export const askPermission = operation({
     reason: z.string().nullable().describe('Why the call must not run; null with ALLOW and WAIT.'),
   }),
   refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
-  run: (ctx, { waitSeconds, ...given }) => answerQuestion(ctx, given, { maxMs: (waitSeconds ?? 0) * 1000 }),
+  run: (ctx, { waitSeconds, ...given }) => answerQuestion(ctx, given, (waitSeconds ?? 0) * 1000),
 })
 
-/**
- * The answer after at most `maxMs` milliseconds. When `signal` aborts, the program is gone, and nobody gets the permission: it
- * waits for the next request.
- */
-export async function answerQuestion(
+/** The answer after at most `maxMs` milliseconds. */
+async function answerQuestion(
   ctx: Ctx,
   given: z.output<typeof question>,
-  { maxMs, signal = null }: { maxMs: number; signal?: AbortSignal | null },
+  maxMs: number,
 ): Promise<PermissionAnswer> {
   const { request, created } = await begin(ctx, given, given, 'caller')
   if (created.lease) {
     const begun = await runCreated(ctx, request, created)
     return begun.status === 'EXECUTING' ? allowed(begun) : answerOf(begun)
   }
-  const call = await waitForCall(ctx, created.call, { maxMs, signal, enough: isDecided })
-  if (!isDecided(call) || signal?.aborted) return { toolCall: call, answer: 'WAIT', reason: null }
-  const taken = isTakeable(call) ? await takePermission(ctx, call.id) : null
-  return taken ? allowed(taken) : answerOf(isTakeable(call) ? await loadCall(ctx.db, call.id) : call)
+  const call = await waitForCall(ctx, created.call, { maxMs, enough: isDecided })
+  if (!isTakeable(call)) return answerOf(call)
+  const taken = await takePermission(ctx, call.id)
+  return taken ? allowed(taken) : answerOf(await loadCall(ctx.db, call.id))
 }
 
 const isTakeable = ({ status, notBefore }: ToolCall): boolean =>
@@ -214,8 +211,9 @@ async function report(ctx: Ctx, call: ToolCall, result: ToolResult): Promise<Too
     publishNews(ctx, projectId)
     return toolCallOf(row)
   }
-  // Nobody knew what had become of it: now the program says so.
-  if (call.status === 'UNKNOWN') await settleLate(ctx, newestAttempt(call), finish(result))
+  // Nobody knew what had become of it, perhaps since a moment ago: now the program says so.
+  const seen = await loadCall(ctx.db, call.id)
+  if (seen.status === 'UNKNOWN') await settleLate(ctx, newestAttempt(seen), finish(result))
   const now = await loadCall(ctx.db, call.id)
   if (now.attempt > 0 && hashJson(now.result) === hashJson(result)) return now
   throw new AppError('CONFLICT', `The call takes no report: its status is ${now.status}.`, {

@@ -66,10 +66,10 @@ export function offerCall(id: string, waitMs: number, proof: Proof): SQL {
   })
 }
 
-/** An approved call that its caller runs, of no generation: what `permission.ts` alone gives away. */
+/** A call of no generation that its caller runs: see `calls/permission.ts`. */
 const isCallers = sql`t.kind = 'client' and t.generation_id is null`
 
-/** Claims an approved call for the caller that runs it: its row is held for `leaseMs`, and whoever held it loses it. */
+/** Claims a call that may run for the caller that runs it: its row is held for `leaseMs`, and whoever held it loses it. */
 export function takeCall(id: string, leaseMs: number): SQL {
   const values = { ...nextEpoch, wakeAt: nowPlus(leaseMs) }
   return touch([id], ['PROPOSED', 'APPROVED'], isCallers, values, wholeRow)
