@@ -3,6 +3,7 @@ export {
   Agent,
   boundIds,
   gatesOf,
+  settingsOf,
   type AgentSettings,
   type RunTool,
   type SettingsOverrides,

@@ -18,6 +18,7 @@ export {
   type UsedModel,
   leftOutTool,
   stepShape,
+  toolSize,
   failedAttempt,
 } from './steps.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
@@ -31,6 +32,7 @@ export {
 } from './usable-providers.ts'
 export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { loadLeftOutOf } from './step/left-out.ts'
+export { loadToolSizes, type ToolSizes } from './step/tool-sizes.ts'
 export {
   countGenerations,
   generationFilter,

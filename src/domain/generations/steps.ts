@@ -40,6 +40,16 @@ export interface LeftOutTool extends StepTool, z.output<typeof leftOutTool> {
   isRefused: boolean
 }
 
+/** What tools take in a request to a model. */
+export const toolSize = part('ToolSize', 'What the tools take in a request to the model.', {
+  tools: view.int('How many tools the request has, also those that Gatehouse adds.'),
+  bytes: view.int(
+    'The bytes of their names, descriptions and schemas, as JSON before the provider’s own form.',
+  ),
+  tokens: view.int('The tokens that these bytes are estimated to be.'),
+})
+export type ToolSize = z.output<typeof toolSize>
+
 /** One committed model response. */
 export const stepShape = part('Step', 'One response of the model with its tool calls.', {
   id: idOf('step'),
@@ -56,6 +66,9 @@ export const stepShape = part('Step', 'One response of the model with its tool c
     .jsonObject(
       'Counts of the parts of the history that the model did not receive; null when it received all.',
     )
+    .nullable(),
+  toolSize: toolSize
+    .describe('What the tools took in the request of this step; null for a step of an older release.')
     .nullable(),
   startedAt: view
     .date(

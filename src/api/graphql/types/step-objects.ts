@@ -3,6 +3,7 @@ import {
   type Step,
   type Generation,
   leftOutTool,
+  toolSize,
   stepShape,
   failedAttempt,
 } from '../../../domain/generations/index.ts'
@@ -31,6 +32,31 @@ function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
   )
 }
 
+/** Adds the sizes of tools to Agent; Step has its own. */
+function addToolSizes({ builder, shapes, Agent }: Refs): void {
+  const ToolSize = shapes.object(toolSize)
+  const sizes = {
+    toolSize: [
+      'all',
+      'What the tools of the agent take in the first request of a run that has all of them; those that a run brings are not ' +
+        'counted.',
+    ],
+    sentToolSize: [
+      'first',
+      'What the tools of the agent take in the first request of a run: less than toolSize where toolLoading leaves tools to ' +
+        'be found.',
+    ],
+  } as const
+  for (const [name, [which, description]] of Object.entries(sizes))
+    builder.objectField(Agent, name, (t) =>
+      t.field({
+        type: ToolSize,
+        description,
+        resolve: async (agent, _args, { loaders }) => (await loaders.toolSizes.load(agent))[which],
+      }),
+    )
+}
+
 export type StepTypes = ReturnType<typeof addSteps>
 
 /** Implements Step; returns the type of token counts, which generations use too. */
@@ -39,6 +65,7 @@ export function addSteps(refs: Refs) {
   addStepType(refs)
   addFailedAttempts(refs)
   addLeftOut(refs)
+  addToolSizes(refs)
   addModel(refs)
   const Usage = usageType(refs)
   builder.objectField(refs.Step, 'usage', (t) =>

@@ -1,5 +1,5 @@
 /** tools/call: finds the tool, starts or resumes the call, and delivers its result. */
-import { isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
+import { asText, isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
 import { invalidAt, AppError } from '../../../core/errors.ts'
 import type { AttachmentsInput } from '../../../domain/files/index.ts'
 import {
@@ -10,6 +10,7 @@ import {
   callAgentTool,
   cancelOwnCall,
   readCallHandle,
+  searchSurface,
   startAgentRun,
 } from '../../../domain/bridge/index.ts'
 import { asAppError } from '../../../domain/access/index.ts'
@@ -90,16 +91,42 @@ export function callTool(
   context: CallContext,
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
-  const entry = request.surface.byName.get(params.name)
-  return asCallUnit(request, params, entry?.kind ?? 'unknown', async (ctx) => {
+  const { byName } = request.surface
+  const named = byName.get(params.name)
+  const isInner = named?.kind === 'call' && isJsonObject(params.arguments)
+  const inner = isInner ? innerCall(params, params.arguments as JsonObject) : params
+  const entry = isInner ? byName.get(inner.name) : named
+  return asCallUnit(request, inner, entry?.kind ?? 'unknown', async (ctx) => {
     try {
-      if (!entry) throw unknownTool(request, params.name)
-      const result = await callEntry({ ...request, ctx }, entry, params, context, send)
+      if (named?.kind === 'call') assertInner(params.arguments, entry)
+      if (!entry) throw unknownTool(request, inner.name)
+      const result = await callEntry({ ...request, ctx }, entry, inner, context, send)
       return readableResult(request, entry, result)
     } catch (error) {
       return readableResult(request, entry, failureOf(request, error))
     }
   })
+}
+
+/** The call that call_tool stands for: from here on it is that call, by name, arguments and hash. */
+const innerCall = (params: CallParams, { name, arguments: given }: JsonObject): CallParams => ({
+  ...params,
+  name: asText(name),
+  arguments: given,
+})
+
+/** Throws INVALID for arguments of call_tool that are not those of another call. */
+function assertInner(given: unknown, entry: BridgeEntry | undefined): void {
+  if (!isJsonObject(given)) throw invalidAt(['arguments'], 'must be a JSON object')
+  const { name, arguments: _inner, ...more } = given
+  const [extra] = Object.keys(more)
+  if (typeof name !== 'string') throw invalidAt(['arguments', 'name'], 'is required and must be a string')
+  if (entry?.kind === 'call') throw invalidAt(['arguments', 'name'], 'must be the name of another tool')
+  if (extra !== undefined)
+    throw invalidAt(
+      ['arguments', extra.slice(0, 80)],
+      'is not a known property: put it into arguments.arguments',
+    )
 }
 
 /** A result when the model can act on the failure: it may wait for a limit, or correct its arguments. Else throws. */
@@ -141,6 +168,13 @@ function start(call: ToolsCall, entry: BridgeEntry, args: ToolArguments): Promis
       return startTool(call, entry, args)
     case 'agent':
       return beginGeneration(call, args)
+    case 'search':
+      return Promise.resolve({
+        result: searchSurface(call.request.surface, args.toolArguments) as ToolsCallResult,
+      })
+    // What it stands for was called in its place.
+    case 'call':
+      throw unknownTool(call.request, entry.name)
     case 'wait':
       return Promise.resolve(awaitedCall(args))
     case 'cancel':

@@ -3,13 +3,22 @@
  * refused. Pure.
  */
 import { numberIssue } from '../../../core/check.ts'
+import type { Issue } from '../../../core/errors.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
 import { shortText } from '../../../core/text.ts'
 import type { GrantAnswer } from '../../approvals/index.ts'
 import type { Requirement } from '../../gates/index.ts'
-import { asksAgent, codeOf, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
+import {
+  asksAgent,
+  codeOf,
+  maskedPaths,
+  maskedText,
+  prepareCall,
+  searchResult,
+  type Callable,
+} from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
 import { type ToolCallPart, readCallInput } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/deadline.ts'
@@ -20,7 +29,10 @@ export interface TriagedCall {
   providerCallId: string
   runtimeName: string
   tool: Callable | null
-  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED, SKIPPED or REJECTED. */
+  /**
+   * PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED, SKIPPED or REJECTED; a search of
+   * tools as SUCCEEDED.
+   */
   status: ProposedCall['status']
   arguments: JsonObject | null
   rawArguments: string | null
@@ -36,8 +48,11 @@ export interface TriagedCall {
 }
 
 export interface TriageRules {
-  /** The tools that were sent with this step, by runtime name. */
+  /** The tools that may be called in this step, by runtime name. */
   active: Map<string, Callable>
+  /** The name of the search among them; null: all were sent. */
+  search: string | null
+  projectId: string
   /** Whether the requester of the generation may call that tool. */
   mayCall(tool: Callable): boolean
   /** The chain of runs has its maximum length. */
@@ -98,29 +113,37 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
     errorCode: code,
     result: errorResult(code, message, more),
   })
+  const value = readCallInput(part.input)
+  const refuseArguments = (given: Issue[] | undefined, dropped: string[] = []) => {
+    const unreadable = numberIssue(part.input, ['arguments']) ?? {
+      path: ['arguments'],
+      message: 'must be a JSON object',
+    }
+    const issues = given ?? [unreadable]
+    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
+    return {
+      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
+      rawArguments: shortText(tool ? maskedText(tool, part.input) : part.input, 20_000),
+      dropped,
+    }
+  }
+  const mayAsk = (one: Callable) => !(rules.atDepthLimit && asksAgent(one))
+  if (part.name === rules.search) {
+    const tools = [...rules.active.values()].filter((one) => rules.mayCall(one) && mayAsk(one))
+    const search = value === null ? null : searchResult(tools, value, rules.projectId)
+    if (!search?.ok) return refuseArguments(search?.issues)
+    return { ...base, arguments: value, status: 'SUCCEEDED', result: search.result, errorCode: null }
+  }
   if (!tool) {
-    const names = [...rules.active.keys()].slice(0, maxNamesTold)
+    const names = [...(rules.search ? [rules.search] : []), ...rules.active.keys()].slice(0, maxNamesTold)
     return refuse(
       'ERRORED',
       'unknown_tool',
       `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`,
     )
   }
-  const value = readCallInput(part.input)
   const prepared = value === null ? null : prepareCall(tool, value)
-  if (!prepared?.ok) {
-    const unreadable = numberIssue(part.input, ['arguments']) ?? {
-      path: ['arguments'],
-      message: 'must be a JSON object',
-    }
-    const issues = prepared?.issues ?? [unreadable]
-    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
-    return {
-      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: shortText(maskedText(tool, part.input), 20_000),
-      dropped: prepared?.dropped ?? [],
-    }
-  }
+  if (!prepared?.ok) return refuseArguments(prepared?.issues, prepared?.dropped)
   const { arguments: own, merged, dropped } = prepared
   const given = { arguments: own, dropped, masked: maskedPaths(tool, own) }
   if (!rules.mayCall(tool))
@@ -128,8 +151,7 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
       ...refuse('ERRORED', 'forbidden', 'The requester of this generation may not call this tool.'),
       ...given,
     }
-  if (rules.atDepthLimit && asksAgent(tool))
-    return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
+  if (!mayAsk(tool)) return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
   const requirement = rules.gate(tool, merged)
   const stopped = requirement ? { requirement, merged } : null
   const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)

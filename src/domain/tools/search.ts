@@ -1,0 +1,151 @@
+/** The search among an agent's tools, with which a model or MCP client finds those that it was not sent. Pure. */
+import type { ToolResult } from '../../core/content.ts'
+import { wordsOf } from '../../core/check.ts'
+import { issuesIn } from '../../core/json-schema.ts'
+import { jsonTooBig, writeJson, type Json, type JsonObject } from '../../core/json.ts'
+import type { Issue } from '../../core/errors.ts'
+import { shortText } from '../../core/text.ts'
+import type { Callable } from './callable.ts'
+import { argumentLimits } from './prepare.ts'
+
+/** How a tool is described in a result, in characters: the request after it has the whole description. */
+const longestDescription = 300
+const limits = { most: 20, otherwise: 5 }
+/** Words of a query that count; the others are not looked at. */
+const mostWords = 32
+
+/** The name of a built-in tool: a tool of the agent keeps its name, and the built-in one gets underscores behind it. */
+export function freeName(name: string, isTaken: (name: string) => boolean): string {
+  return isTaken(name) ? freeName(`${name}_`, isTaken) : name
+}
+
+export const searchName = 'search_tools'
+/** Whether a built-in search has, or once had, this name. */
+export const isSearchName = (name: string) => /^search_tools_*$/.test(name)
+
+/** Servers and platform tools that a description names. */
+const mostGroups = 20
+
+/** The search as a tool among these. `next`: how a found one is called. */
+export function searchDefinition(tools: readonly Callable[], next: string) {
+  const named = tools.flatMap(({ name, action }) => (action === null ? [] : [name]))
+  const groups = [...new Set(named)].slice(0, mostGroups).join(', ')
+  return {
+    description:
+      `Finds tools by words of what they do. There are ${tools.length}, and most are not listed here` +
+      `${groups ? `, such as those of ${groups}` : ''}. Search before you say that something cannot be done. ${next}`,
+    inputSchema: searchSchema,
+  }
+}
+
+const searchSchema: JsonObject = {
+  type: 'object',
+  properties: {
+    query: { type: 'string', description: 'Words of names and descriptions, such as "create issue".' },
+    limit: {
+      type: 'integer',
+      minimum: 1,
+      maximum: limits.most,
+      description: `The most tools to return. Default: ${limits.otherwise}.`,
+    },
+  },
+  required: ['query'],
+  additionalProperties: false,
+}
+
+/** The result of a search with these arguments among `tools`; the faults when the arguments are not those of a search. */
+export function searchResult(
+  tools: readonly Callable[],
+  given: Json,
+  projectId: string,
+  show: (tool: Callable) => JsonObject = shown,
+): { ok: true; result: ToolResult } | { ok: false; issues: Issue[] } {
+  const tooBig = jsonTooBig(given, argumentLimits)
+  const issues = tooBig ? [{ path: [], message: tooBig }] : issuesIn(searchSchema, projectId, given)
+  if (issues.length > 0)
+    return { ok: false, issues: issues.map((one) => ({ ...one, path: ['arguments', ...one.path] })) }
+  const { query, limit = limits.otherwise } = given as { query: string; limit?: number }
+  const found = rank(tools, query).slice(0, limit)
+  const value: JsonObject = found.length > 0 ? { tools: found.map(show) } : nothing(tools)
+  const result = { content: [{ type: 'text' as const, text: writeJson(value) }], structuredContent: value }
+  return { ok: true, result: { ...result, isError: false } }
+}
+
+/** The names of the tools that a result of a search has. */
+export function namesFound(result: Json | undefined): string[] {
+  const { tools } = (result ?? {}) as { tools?: unknown }
+  const names = Array.isArray(tools) ? tools.map((one: { name?: unknown } | null) => one?.name) : []
+  return names.filter((name) => typeof name === 'string')
+}
+
+function shown({ runtimeName, title, description }: Callable): JsonObject {
+  return {
+    name: runtimeName,
+    ...(title ? { title } : {}),
+    ...(description ? { description: shortText(description, longestDescription) } : {}),
+  }
+}
+
+/** Words of names that are suggested where nothing was found: the most frequent ones. */
+const mostSuggested = 20
+
+function nothing(tools: readonly Callable[]): JsonObject {
+  const counts = new Map<string, number>()
+  for (const tool of tools)
+    for (const word of new Set(fieldsOf(tool)[0])) counts.set(word, (counts.get(word) ?? 0) + 1)
+  const frequent = [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, mostSuggested)
+  const words = frequent.map(([word]) => word).join(', ')
+  const hint = `None of the ${tools.length} tools matches. Try other words${words ? `; many names have: ${words}` : ''}.`
+  return { tools: [], total: tools.length, hint }
+}
+
+/** What a word counts in name, title and description. */
+const weights = [4, 2, 1]
+/** A tool with less than this part of the best one's points is not returned. */
+const leastPart = 0.25
+
+/**
+ * The tools that have words of the query, best first: rare words count more, names more than descriptions, and the beginning
+ * of a word half. Of equal ones that with the shorter name comes first, then the agent's order.
+ */
+function rank(tools: readonly Callable[], query: string): Callable[] {
+  const asked = [...new Set(wordsIn(query))].slice(0, mostWords)
+  const matches = tools.map((tool) => {
+    const fields = fieldsOf(tool)
+    return asked.map((word) => fields.reduce((sum, own, i) => sum + weights[i]! * likeness(word, own), 0))
+  })
+  const rarity = asked.map((_word, i) =>
+    Math.log(1 + tools.length / matches.filter((own) => own[i]! > 0).length),
+  )
+  const scored = tools.map((tool, at) => {
+    const score = matches[at]!.reduce((sum, own, i) => (own > 0 ? sum + own * rarity[i]! : sum), 0)
+    return { tool, score, length: fieldsOf(tool)[0]!.length }
+  })
+  const best = scored.reduce((most, { score }) => Math.max(most, score), 0)
+  return scored
+    .filter(({ score }) => score > 0 && score >= best * leastPart)
+    .toSorted((a, b) => b.score - a.score || a.length - b.length)
+    .map(({ tool }) => tool)
+}
+
+function likeness(word: string, own: readonly string[]): number {
+  if (own.includes(word)) return 1
+  const begins = (a: string, b: string) => b.length > 2 && a.startsWith(b)
+  return own.some((one) => begins(one, word) || begins(word, one)) ? 0.5 : 0
+}
+
+/** The words of names as well: they end at underscores, and at a capital within. */
+const wordsIn = (text: string) =>
+  wordsOf(text.replace(/([\p{Ll}\p{N}])(?=\p{Lu})|(\p{Lu})(?=\p{Lu}\p{Ll})/gu, '$1$2 '))
+
+/** The callables of a catalog stay the same objects. */
+const read = new WeakMap<Callable, string[][]>()
+
+function fieldsOf(tool: Callable): string[][] {
+  const known = read.get(tool)
+  if (known) return known
+  const { runtimeName, title, description } = tool
+  const fields = [runtimeName, title ?? '', description ?? ''].map(wordsIn)
+  read.set(tool, fields)
+  return fields
+}
