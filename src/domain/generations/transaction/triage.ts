@@ -107,55 +107,59 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
     stopped: null,
     grantId: null,
   }
-  const refuse = (status: 'ERRORED' | 'INVALID', code: string, message: string, more: JsonObject = {}) => ({
-    ...base,
-    status,
-    errorCode: code,
-    result: errorResult(code, message, more),
-  })
   const value = readCallInput(part.input)
-  const refuseArguments = (given: Issue[] | undefined, dropped: string[] = []) => {
-    const unreadable = numberIssue(part.input, ['arguments']) ?? {
-      path: ['arguments'],
-      message: 'must be a JSON object',
-    }
-    const issues = given ?? [unreadable]
-    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
-    return {
-      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: shortText(tool ? maskedText(tool, part.input) : part.input, 20_000),
-      dropped,
-    }
-  }
-  const mayAsk = (one: Callable) => !(rules.atDepthLimit && asksAgent(one))
-  if (part.name === rules.search) {
-    const tools = [...rules.active.values()].filter((one) => rules.mayCall(one) && mayAsk(one))
-    const search = value === null ? null : searchResult(tools, value, rules.projectId)
-    if (!search?.ok) return refuseArguments(search?.issues)
-    return { ...base, arguments: value, status: 'SUCCEEDED', result: search.result, errorCode: null }
-  }
+  const refuse = (code: string, message: string) => ({ ...base, ...refusal('ERRORED', code, message) })
+  if (part.name === rules.search) return { ...base, ...searchedBy(part, value, rules) }
   if (!tool) {
     const names = [...(rules.search ? [rules.search] : []), ...rules.active.keys()].slice(0, maxNamesTold)
-    return refuse(
-      'ERRORED',
-      'unknown_tool',
-      `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`,
-    )
+    return refuse('unknown_tool', `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`)
   }
   const prepared = value === null ? null : prepareCall(tool, value)
-  if (!prepared?.ok) return refuseArguments(prepared?.issues, prepared?.dropped)
+  if (!prepared?.ok) return { ...base, ...argumentsRefusal(part, tool, prepared) }
   const { arguments: own, merged, dropped } = prepared
   const given = { arguments: own, dropped, masked: maskedPaths(tool, own) }
   if (!rules.mayCall(tool))
     return {
-      ...refuse('ERRORED', 'forbidden', 'The requester of this generation may not call this tool.'),
+      ...refuse('forbidden', 'The requester of this generation may not call this tool.'),
       ...given,
     }
-  if (!mayAsk(tool)) return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
+  if (!mayAsk(tool, rules)) return { ...refuse('nesting_too_deep', tooDeep), ...given }
   const requirement = rules.gate(tool, merged)
   const stopped = requirement ? { requirement, merged } : null
   const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)
   return { ...base, ...given, stopped, status, result: null, errorCode: null }
+}
+
+const mayAsk = (tool: Callable, { atDepthLimit }: TriageRules) => !(atDepthLimit && asksAgent(tool))
+
+/** A search of tools, settled: it finds what the requester may call. */
+function searchedBy(part: ToolCallPart, value: JsonObject | null, rules: TriageRules) {
+  const tools = [...rules.active.values()].filter((tool) => rules.mayCall(tool) && mayAsk(tool, rules))
+  const search = value === null ? null : searchResult(tools, value, rules.projectId)
+  if (!search?.ok) return argumentsRefusal(part, null, search)
+  return { arguments: value, status: 'SUCCEEDED' as const, result: search.result, errorCode: null }
+}
+
+function refusal<Status extends 'ERRORED' | 'INVALID'>(status: Status, code: string, message: string) {
+  return { status, errorCode: code, result: errorResult(code, message) }
+}
+
+function argumentsRefusal(
+  { input }: ToolCallPart,
+  tool: Callable | null,
+  fault: { issues: Issue[]; dropped?: string[] } | null,
+) {
+  const unreadable = numberIssue(input, ['arguments']) ?? {
+    path: ['arguments'],
+    message: 'must be a JSON object',
+  }
+  const issues = fault?.issues ?? [unreadable]
+  const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
+  return {
+    ...refusal('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
+    rawArguments: shortText(tool ? maskedText(tool, input) : input, 20_000),
+    dropped: fault?.dropped ?? [],
+  }
 }
 
 /**
