@@ -11,6 +11,8 @@ import { argumentLimits } from './prepare.ts'
 /** How a tool is described in a result, in characters: the request after it has the whole description. */
 const longestDescription = 300
 const limits = { most: 20, otherwise: 5 }
+/** What is searched of a description, in characters. */
+const longestSearched = 4000
 /** Words of a query that count; the others are not looked at. */
 const mostWords = 32
 
@@ -92,7 +94,7 @@ const mostSuggested = 20
 function nothing(tools: readonly Callable[]): JsonObject {
   const counts = new Map<string, number>()
   for (const tool of tools)
-    for (const word of new Set(fieldsOf(tool)[0])) counts.set(word, (counts.get(word) ?? 0) + 1)
+    for (const word of fieldsOf(tool)[0]!) counts.set(word, (counts.get(word) ?? 0) + 1)
   const frequent = [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, mostSuggested)
   const words = frequent.map(([word]) => word).join(', ')
   const hint = `None of the ${tools.length} tools matches. Try other words${words ? `; many names have: ${words}` : ''}.`
@@ -110,17 +112,25 @@ const leastPart = 0.25
  */
 function rank(tools: readonly Callable[], query: string): Callable[] {
   const asked = [...new Set(wordsIn(query))].slice(0, mostWords)
-  const matches = tools.map((tool) => {
-    const fields = fieldsOf(tool)
-    return asked.map((word) => fields.reduce((sum, own, i) => sum + weights[i]! * likeness(word, own), 0))
+  const likenesses = likenessesTo(asked)
+  const points = tools.map((tool) => {
+    const own = asked.map(() => 0)
+    for (const [field, words] of fieldsOf(tool).entries()) {
+      const best = asked.map(() => 0)
+      for (const word of words)
+        for (const { at, likeness } of likenesses(word)) best[at] = Math.max(best[at]!, likeness)
+      for (const [at, likeness] of best.entries()) own[at]! += likeness * weights[field]!
+    }
+    return own
   })
-  const rarity = asked.map((_word, i) =>
-    Math.log(1 + tools.length / matches.filter((own) => own[i]! > 0).length),
+  const rarities = asked.map((_word, at) =>
+    Math.log((tools.length + 1) / Math.max(1, points.filter((own) => own[at]! > 0).length)),
   )
-  const scored = tools.map((tool, at) => {
-    const score = matches[at]!.reduce((sum, own, i) => (own > 0 ? sum + own * rarity[i]! : sum), 0)
-    return { tool, score, length: fieldsOf(tool)[0]!.length }
-  })
+  const scored = tools.map((tool, i) => ({
+    tool,
+    score: points[i]!.reduce((sum, own, at) => sum + own * rarities[at]!, 0),
+    length: fieldsOf(tool)[0]!.length,
+  }))
   const best = scored.reduce((most, { score }) => Math.max(most, score), 0)
   return scored
     .filter(({ score }) => score > 0 && score >= best * leastPart)
@@ -128,10 +138,20 @@ function rank(tools: readonly Callable[], query: string): Callable[] {
     .map(({ tool }) => tool)
 }
 
-function likeness(word: string, own: readonly string[]): number {
-  if (own.includes(word)) return 1
-  const begins = (a: string, b: string) => b.length > 2 && a.startsWith(b)
-  return own.some((one) => begins(one, word) || begins(word, one)) ? 0.5 : 0
+/** For a word of a tool, the words of the query that it is or begins with, or that begin with it; each word is compared once. */
+function likenessesTo(asked: readonly string[]) {
+  const known = new Map<string, { at: number; likeness: number }[]>()
+  const begins = (one: string, other: string) => other.length > 2 && one.startsWith(other)
+  return (word: string) => {
+    const found = known.get(word)
+    if (found) return found
+    const own = asked.flatMap((one, at) => {
+      if (one === word) return [{ at, likeness: 1 }]
+      return begins(one, word) || begins(word, one) ? [{ at, likeness: 0.5 }] : []
+    })
+    known.set(word, own)
+    return own
+  }
 }
 
 /** The words of names as well: they end at underscores, and at a capital within. */
@@ -145,7 +165,8 @@ function fieldsOf(tool: Callable): string[][] {
   const known = read.get(tool)
   if (known) return known
   const { runtimeName, title, description } = tool
-  const fields = [runtimeName, title ?? '', description ?? ''].map(wordsIn)
+  const texts = [runtimeName, title ?? '', (description ?? '').slice(0, longestSearched)]
+  const fields = texts.map((text) => [...new Set(wordsIn(text))])
   read.set(tool, fields)
   return fields
 }
