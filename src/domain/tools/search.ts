@@ -138,16 +138,18 @@ function rank(tools: readonly Callable[], query: string): Callable[] {
     .map(({ tool }) => tool)
 }
 
-/** For a word of a tool, the words of the query that it is or begins with, or that begin with it; each word is compared once. */
+/** For a word of a tool, the words of the query that are its own, its beginning, or a longer form; each word is compared once. */
 function likenessesTo(asked: readonly string[]) {
   const known = new Map<string, { at: number; likeness: number }[]>()
-  const begins = (one: string, other: string) => other.length > 2 && one.startsWith(other)
+  const begins = (word: string, one: string) => one.length > 2 && word.startsWith(one)
+  const isForm = (one: string, word: string) =>
+    begins(one, word) && (one.length - word.length) * 2 <= word.length
   return (word: string) => {
     const found = known.get(word)
     if (found) return found
     const own = asked.flatMap((one, at) => {
       if (one === word) return [{ at, likeness: 1 }]
-      return begins(one, word) || begins(word, one) ? [{ at, likeness: 0.5 }] : []
+      return begins(word, one) || isForm(one, word) ? [{ at, likeness: 0.5 }] : []
     })
     known.set(word, own)
     return own
