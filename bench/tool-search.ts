@@ -3,6 +3,7 @@
  * 197 recorded tools, and with a search. Bytes, which no other load on the machine changes.
  */
 import { largeCatalog, serveCatalog } from '../test/support/large-catalog.ts'
+import { mutate } from '../test/support/ask.ts'
 import { startStrictProvider, testKey } from '../test/support/strict-provider.ts'
 import { report, type Row } from './report.ts'
 import { key, openServer, type BenchServer } from './server.ts'
@@ -15,22 +16,22 @@ export async function measureToolSearch(): Promise<void> {
   const provider = await startStrictProvider()
   const hosts = [upstream, provider].map(({ url }) => new URL(url).host)
   const server = await openServer('pglite', { upstream: hosts.join(',') })
-  const make = maker(server)
-  await make('setSecret', 'SecretPayload { secret { name } }', { name: 'KEY', value: testKey })
+  const make = makerOn(server)
+  await make('setSecret', { name: 'KEY', value: testKey }, 'secret { name }')
   const config = { mcp: { url: upstream.url } }
-  const { tool } = await make('createTool', 'ToolPayload { tool { id } }', { name: 'big', config })
+  const { tool } = await make('createTool', { name: 'big', config }, 'tool { id }')
   const rows: Row[] = []
   for (const wire of wires) {
     const { baseUrl } = provider.settings(wire)
     const own = { name: wire, kind: wire.toUpperCase(), baseUrl, secretName: 'KEY', defaultModel: 'm' }
-    await make('setProvider', 'ProviderPayload { provider { name } }', own)
+    await make('setProvider', own, 'provider { name }')
     const bytesOf = async (toolLoading: string, answers: object[]) => {
       const input = { name: `${wire} ${toolLoading}`, model: `${wire}/m`, toolIds: [tool.id], toolLoading }
-      const { agent } = await make('createAgent', 'AgentPayload { agent { id } }', input)
+      const { agent } = await make('createAgent', input, 'agent { id }')
       const before = provider.journal.length
       provider.script(...(answers as []))
       const run = { agentId: agent.id, prompt: 'Go.' }
-      const { generation } = await make('startGeneration', 'GenerationPayload { generation { id } }', run)
+      const { generation } = await make('startGeneration', run, 'generation { id }')
       await ended(server, generation.id)
       return provider.journal.slice(before).map(({ body }) => Buffer.byteLength(JSON.stringify(body)))
     }
@@ -53,15 +54,8 @@ export async function measureToolSearch(): Promise<void> {
   await upstream.close()
 }
 
-function maker({ gql }: BenchServer) {
-  return async (name: string, payload: string, input: object): Promise<Record<string, any>> => {
-    const type = `${name[0]!.toUpperCase()}${name.slice(1)}Input`
-    const asked = `mutation($input: ${type}!) { ${name}(input: $input) { ... on ${payload} ... on Error { message } } }`
-    const { [name]: made } = await gql(asked, { input })
-    if (made.message) throw new Error(made.message)
-    return made
-  }
-}
+const makerOn = (server: BenchServer) => (name: string, input: object, fields: string) =>
+  mutate(server.url, key, name, input, fields)
 
 async function ended({ gql }: BenchServer, id: string): Promise<void> {
   const read = 'query($id: ID!) { generation(id: $id) { status error { message } } }'
@@ -77,7 +71,7 @@ async function listRow(server: BenchServer, toolId: string): Promise<Row> {
   const bytes: number[] = []
   for (const toolLoading of ['ALL', 'SEARCH']) {
     const input = { name: `served ${toolLoading}`, toolIds: [toolId], toolLoading, mcp: { enabled: true } }
-    const { agent } = await maker(server)('createAgent', 'AgentPayload { agent { id } }', input)
+    const { agent } = await makerOn(server)('createAgent', input, 'agent { id }')
     const response = await fetch(`${server.url}/mcp/${agent.id}`, {
       method: 'POST',
       headers: { 'content-type': 'application/json', 'x-agent-api-key': key },
