@@ -57,6 +57,7 @@ export {
   expireCalls,
   forgetWake,
   handOver,
+  noteWaiting,
   hasNoOutcome,
   holdBack,
   keepForCaller,

@@ -115,6 +115,7 @@ export const matrix: Record<string, Line> = {
   disconnectUpstream: line(builders),
   testUpstream: line(builders),
   callTool: line(callers),
+  addCodingAgent: line(builders),
   askPermission: line(callers),
   reportToolCall: line(callers, 'OWN'),
   cancelToolCall: line(callers, 'OWN'),
