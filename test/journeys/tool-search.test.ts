@@ -270,6 +270,33 @@ test.each([
   expect(hint).toContain('None of the 198 tools matches. Try other words; many names have: big, ')
 })
 
+test('tools that a query names are all found, whatever else it has and whatever the limit is', async () => {
+  const words =
+    'mongodb-list-collections find page create database, FIRECRAWL-firecrawl_scrape `big_brave-brave_news_search` transferMoney'
+  provider.script(search(words, { limit: 1 }), { text: 'done' })
+  const { toolCalls } = await run(await agent())
+  const found = toolCalls[0].structuredContent.tools.map(({ name }: any) => name)
+  expect(found.toSorted()).toEqual([
+    'big_brave-brave_news_search',
+    'big_firecrawl-firecrawl_scrape',
+    'big_mongodb-list-collections',
+    'transferMoney',
+  ])
+})
+
+test('what was found stays when its result is left out of a long history', async () => {
+  const agentId = await agent({ maxContextMessages: 1 })
+  provider.script(search('scrape a url', { limit: 1 }), { text: 'one' }, { text: 'two' }, { text: 'three' })
+  const { id } = await run(agentId)
+  const { data } = await h.gql('query($id: ID!) { generation(id: $id) { threadId } }', { id })
+  const { threadId } = data['generation']
+  await run(agentId, { threadId })
+  const before = provider.journal.length
+  await run(agentId, { threadId })
+  expect(JSON.stringify(provider.journal.at(-1)!.body['messages'])).not.toContain('scrape a url')
+  expect(since(before)).toEqual([['search_tools', 'big_firecrawl-firecrawl_scrape']])
+})
+
 test('arguments that are none of a search are refused by their path, and searches count as steps', async () => {
   provider.script(call('search_tools', { query: 7, limit: 99 }), search('x'), { text: 'over' })
   const end = await run(await agent({ maxSteps: 2 }))

@@ -67,7 +67,15 @@ export function searchResult(
   if (issues.length > 0)
     return { ok: false, issues: issues.map((one) => ({ ...one, path: ['arguments', ...one.path] })) }
   const { query, limit = limits.otherwise } = given as { query: string; limit?: number }
-  const found = rank(tools, query).slice(0, limit)
+  const isNamed = namesIn(query)
+  const named = tools.filter(isNamed)
+  const others = rank(
+    tools.filter((tool) => !isNamed(tool)),
+    query,
+  )
+  // A tool that is asked for by its name is never cut off.
+  const count = Math.min(limits.most, Math.max(limit, named.length))
+  const found = [...named, ...others].slice(0, count)
   const value: JsonObject = found.length > 0 ? { tools: found.map(show) } : nothing(tools)
   const result = { content: [{ type: 'text' as const, text: writeJson(value) }], structuredContent: value }
   return { ok: true, result: { ...result, isError: false } }
@@ -99,6 +107,13 @@ function nothing(tools: readonly Callable[]): JsonObject {
   const words = frequent.map(([word]) => word).join(', ')
   const hint = `None of the ${tools.length} tools matches. Try other words${words ? `; many names have: ${words}` : ''}.`
   return { tools: [], total: tools.length, hint }
+}
+
+/** Whether a query has the name of a tool, or that of its action, as a word. */
+function namesIn(query: string): (tool: Callable) => boolean {
+  const words = new Set(query.toLowerCase().match(/[^\s,;"'`]+/g))
+  return ({ runtimeName, action }) =>
+    words.has(runtimeName.toLowerCase()) || words.has((action ?? runtimeName).toLowerCase())
 }
 
 /** What a word counts in name, title and description. */
