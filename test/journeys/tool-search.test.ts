@@ -308,18 +308,16 @@ test('arguments that are none of a search are refused by their path, and searche
 test('an agent says what its tools take, with all and with the first request', async () => {
   const id = await agent()
   const { data, errors } = await h.gql(
-    `query($id: ID!) { agent(id: $id) { toolLoading toolLoadingThreshold toolSize { tools bytes tokens } sentToolSize { tools bytes } } }`,
+    `query($id: ID!) { agent(id: $id) { toolLoading toolLoadingThreshold
+      toolSize { all { tools bytes tokens } first { tools bytes } } } }`,
     { id },
   )
   expect(errors).toBeUndefined()
-  expect(data['agent']).toMatchObject({
-    toolLoading: 'SEARCH',
-    toolLoadingThreshold: 20,
-    toolSize: { tools: 198 },
-    sentToolSize: { tools: 1 },
-  })
-  expect(data['agent'].toolSize.bytes).toBeGreaterThan(300_000)
-  expect(data['agent'].toolSize.bytes / data['agent'].sentToolSize.bytes).toBeGreaterThan(100)
+  const { all, first } = data['agent'].toolSize
+  expect(data['agent']).toMatchObject({ toolLoading: 'SEARCH', toolLoadingThreshold: 20 })
+  expect([all.tools, first.tools]).toEqual([198, 1])
+  expect(all.bytes).toBeGreaterThan(300_000)
+  expect(all.bytes / first.bytes).toBeGreaterThan(100)
   const refused = await h.mutate('updateAgent', { id, toolLoadingThreshold: 1001 }, 'agent { id }')
   expect(JSON.stringify(refused)).toContain('toolLoadingThreshold')
 })

@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.page.goto(`${h.url}/agents/${id}?tab=surface`)
     await v.page
       .getByText(
-        /^In the first request of a run: Tools: 1, [\d,.]+ \w+, about \d+ tokens\. With all tools: Tools: 1, /,
+        /^In the first request of a run: 1 tool of [\d,.]+ \w+, about \d+ tokens\. With all tools: 1 tool of /,
       )
       .waitFor()
     await shoot(v.page, 'tool-sizes')
@@ -192,7 +192,7 @@ describe.skipIf(!hasChromium)('agents', () => {
     await h.until(generation.id, ['COMPLETED'])
     await v.page.goto(`${h.url}/runs/${generation.id}?view=timeline`)
     await v.page.getByRole('button', { name: 'Step 1', exact: true }).click()
-    await v.page.getByText(/^Tools: 1, [\d,.]+ \w+, about \d+ tokens$/).waitFor()
+    await v.page.getByText(/^1 tool of [\d,.]+ \w+, about \d+ tokens$/).waitFor()
     await v.check()
     await v.close()
   })

@@ -253,15 +253,9 @@ export function searchSurface({ agent, byName, callables }: BridgeSurface, given
     kind === 'tool' ? [callables.get(name)!] : [],
   )
   const found = searchResult(tools, given, agent.projectId, ({ runtimeName: name }) => {
-    const { title, description, inputSchema, gate } = byName.get(name)!
+    const { description, inputSchema, gate } = byName.get(name)!
     const gated = gate === 'NEVER' ? {} : { gate: gate.toLowerCase() }
-    return {
-      name,
-      ...(title ? { title } : {}),
-      description: description ?? title ?? name,
-      inputSchema,
-      ...gated,
-    }
+    return { ...(description ? { description } : {}), inputSchema, ...gated }
   })
   if (!found.ok) throw invalid(found.issues)
   return found.result

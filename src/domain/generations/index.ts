@@ -18,7 +18,8 @@ export {
   type UsedModel,
   leftOutTool,
   stepShape,
-  toolSize,
+  agentToolSize,
+  type AgentToolSize,
   failedAttempt,
 } from './steps.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
@@ -32,7 +33,7 @@ export {
 } from './usable-providers.ts'
 export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { loadLeftOutOf } from './step/left-out.ts'
-export { loadToolSizes, type ToolSizes } from './step/tool-sizes.ts'
+export { loadToolSizes } from './step/tool-sizes.ts'
 export {
   countGenerations,
   generationFilter,

@@ -50,6 +50,18 @@ export const toolSize = part('ToolSize', 'What the tools take in a request to th
 })
 export type ToolSize = z.output<typeof toolSize>
 
+export const agentToolSize = part(
+  'AgentToolSize',
+  'What the tools of an agent take in a request to its model.',
+  {
+    all: toolSize.describe('With all tools of the agent; client tools that a run brings are not counted.'),
+    first: toolSize.describe(
+      'In the first request of a run: less than all where toolLoading leaves tools to be found.',
+    ),
+  },
+)
+export type AgentToolSize = z.output<typeof agentToolSize>
+
 /** One committed model response. */
 export const stepShape = part('Step', 'One response of the model with its tool calls.', {
   id: idOf('step'),

@@ -55,12 +55,12 @@ const searchSchema: JsonObject = {
   additionalProperties: false,
 }
 
-/** The result of a search with these arguments among `tools`; the faults when the arguments are not those of a search. */
+/** The result of a search among `tools`, of each with `more`; the faults when the arguments are not those of a search. */
 export function searchResult(
   tools: readonly Callable[],
   given: Json,
   projectId: string,
-  show: (tool: Callable) => JsonObject = shown,
+  more: (tool: Callable) => JsonObject = () => ({}),
 ): { ok: true; result: ToolResult } | { ok: false; issues: Issue[] } {
   const tooBig = jsonTooBig(given, argumentLimits)
   const issues = tooBig ? [{ path: [], message: tooBig }] : issuesIn(searchSchema, projectId, given)
@@ -76,7 +76,8 @@ export function searchResult(
   // A tool that is asked for by its name is never cut off.
   const count = Math.min(limits.most, Math.max(limit, named.length))
   const found = [...named, ...others].slice(0, count)
-  const value: JsonObject = found.length > 0 ? { tools: found.map(show) } : nothing(tools)
+  const value: JsonObject =
+    found.length > 0 ? { tools: found.map((tool) => ({ ...shown(tool), ...more(tool) })) } : nothing(tools)
   const result = { content: [{ type: 'text' as const, text: writeJson(value) }], structuredContent: value }
   return { ok: true, result: { ...result, isError: false } }
 }

@@ -114,19 +114,19 @@ test('neither the list, the search nor call_tool has what the key may not call',
   expect(through.body['error'].message).toBe('Unknown tool: echo')
 })
 
+const malformed =
+  'arguments: must be the name of another tool, and as arguments its own, reserved ones included'
 test.each([
-  ['arguments.name: is required and must be a string', {}],
-  ['arguments.name: must be the name of another tool', { name: 'call_tool', arguments: {} }],
-  ['arguments.more: is not a known property: put it into arguments.arguments', { name: 'echo', more: 1 }],
+  [malformed, {}],
+  [malformed, { name: 'call_tool', arguments: {} }],
+  [malformed, { name: 'echo', arguments: { word: 'x' }, idempotency_key: 'k' }],
   ['arguments.word', { name: 'echo', arguments: {} }],
   ['arguments: must be a JSON object', { name: 'echo', arguments: 7 }],
 ])('a fault is told with its path: %s', async (fault, args) => {
+  const before = agent.upstream.seen.length
   const { body } = await callRaw(url, key, 'call_tool', args)
-  expect(body['error']).toMatchObject({
-    code: -32602,
-    message: expect.stringContaining(fault.split(':')[0]!),
-  })
-  expect(body['error'].message).toContain(fault)
+  expect(body['error']).toMatchObject({ code: -32602, message: expect.stringContaining(fault) })
+  expect(agent.upstream.seen).toHaveLength(before)
 })
 
 test('an unknown tool is one through call_tool as well', async () => {

@@ -1,7 +1,7 @@
 /** What the tools of a request to a model take, in words. */
 import { graphql, type FragmentOf } from '../api/document.ts'
 import { bytesText } from './content-blocks.ts'
-import { t } from '../texts/texts.tsx'
+import { plural } from '../texts/texts.tsx'
 
 export const toolSizeParts = graphql(`
   fragment ToolSizeParts on ToolSize {
@@ -12,6 +12,11 @@ export const toolSizeParts = graphql(`
 `)
 
 export function ToolSizeText({ of: { tools, bytes, tokens } }: { of: FragmentOf<typeof toolSizeParts> }) {
-  const size = { tools, bytes: bytesText(bytes), tokens }
-  return t('Tools: {tools}, {bytes}, about {tokens} tokens', size)
+  const size = { bytes: bytesText(bytes), tokens }
+  return plural(
+    tools,
+    '1 tool of {bytes}, about {tokens} tokens',
+    '{count} tools of {bytes}, about {tokens} tokens',
+    size,
+  )
 }

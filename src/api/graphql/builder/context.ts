@@ -40,7 +40,7 @@ import {
   loadFailedAttemptsOf,
   loadLeftOutOf,
   loadToolSizes,
-  type ToolSizes,
+  type AgentToolSize,
   loadTotalCosts,
   showStepsOf,
   loadTotalUsage,
@@ -117,7 +117,7 @@ export interface Loaders {
   connections: DataLoader<string, Connection | null>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
-  toolSizes: DataLoader<Agent, ToolSizes, string>
+  toolSizes: DataLoader<Agent, AgentToolSize, string>
   leftOutOf: DataLoader<string, LeftOutTool[]>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>

@@ -3,7 +3,7 @@ import {
   type Step,
   type Generation,
   leftOutTool,
-  toolSize,
+  agentToolSize,
   stepShape,
   failedAttempt,
 } from '../../../domain/generations/index.ts'
@@ -12,7 +12,7 @@ import { textOf } from '../../../domain/models/index.ts'
 import { callPage, callsAfter, firstOf } from './event-pages.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
 
-/** Adds leftOut to Step and Agent. */
+/** Adds leftOut to Step and Agent, and the sizes of tools to Agent. */
 function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
   const LeftOutTool = shapes.object(leftOutTool)
   builder.objectField(StepRef, 'leftOut', (t) =>
@@ -30,31 +30,13 @@ function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
       resolve: (agent, _args, { loaders }) => loaders.leftOutOf.load(agent.id),
     }),
   )
-}
-
-/** Adds the sizes of tools to Agent; Step has its own. */
-function addToolSizes({ builder, shapes, Agent }: Refs): void {
-  const ToolSize = shapes.object(toolSize)
-  const sizes = {
-    toolSize: [
-      'all',
-      'What the tools of the agent take in the first request of a run that has all of them; those that a run brings are not ' +
-        'counted.',
-    ],
-    sentToolSize: [
-      'first',
-      'What the tools of the agent take in the first request of a run: less than toolSize where toolLoading leaves tools to ' +
-        'be found.',
-    ],
-  } as const
-  for (const [name, [which, description]] of Object.entries(sizes))
-    builder.objectField(Agent, name, (t) =>
-      t.field({
-        type: ToolSize,
-        description,
-        resolve: async (agent, _args, { loaders }) => (await loaders.toolSizes.load(agent))[which],
-      }),
-    )
+  builder.objectField(Agent, 'toolSize', (t) =>
+    t.field({
+      type: shapes.object(agentToolSize),
+      description: 'What the tools of the agent take in a request to its model.',
+      resolve: (agent, _args, { loaders }) => loaders.toolSizes.load(agent),
+    }),
+  )
 }
 
 export type StepTypes = ReturnType<typeof addSteps>
@@ -65,7 +47,6 @@ export function addSteps(refs: Refs) {
   addStepType(refs)
   addFailedAttempts(refs)
   addLeftOut(refs)
-  addToolSizes(refs)
   addModel(refs)
   const Usage = usageType(refs)
   builder.objectField(refs.Step, 'usage', (t) =>

@@ -1,5 +1,5 @@
 /** tools/call: finds the tool, starts or resumes the call, and delivers its result. */
-import { asText, isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
+import { isJsonObject, type JsonObject, hashJson } from '../../../core/json.ts'
 import { invalidAt, AppError } from '../../../core/errors.ts'
 import type { AttachmentsInput } from '../../../domain/files/index.ts'
 import {
@@ -92,15 +92,12 @@ export function callTool(
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
   const { byName } = request.surface
-  const named = byName.get(params.name)
-  const isInner = named?.kind === 'call' && isJsonObject(params.arguments)
-  const inner = isInner ? innerCall(params, params.arguments as JsonObject) : params
-  const entry = isInner ? byName.get(inner.name) : named
-  return asCallUnit(request, inner, entry?.kind ?? 'unknown', async (ctx) => {
+  const asked = byName.get(params.name)?.kind === 'call' ? innerCall(params) : params
+  const entry = byName.get(asked.name)
+  return asCallUnit(request, asked, entry?.kind ?? 'unknown', async (ctx) => {
     try {
-      if (named?.kind === 'call') assertInner(params.arguments, entry)
-      if (!entry) throw unknownTool(request, inner.name)
-      const result = await callEntry({ ...request, ctx }, entry, inner, context, send)
+      if (!entry) throw unknownTool(request, asked.name)
+      const result = await callEntry({ ...request, ctx }, entry, asked, context, send)
       return readableResult(request, entry, result)
     } catch (error) {
       return readableResult(request, entry, failureOf(request, error))
@@ -108,25 +105,13 @@ export function callTool(
   })
 }
 
-/** The call that call_tool stands for: from here on it is that call, by name, arguments and hash. */
-const innerCall = (params: CallParams, { name, arguments: given }: JsonObject): CallParams => ({
-  ...params,
-  name: asText(name),
-  arguments: given,
-})
-
-/** Throws INVALID for arguments of call_tool that are not those of another call. */
-function assertInner(given: unknown, entry: BridgeEntry | undefined): void {
-  if (!isJsonObject(given)) throw invalidAt(['arguments'], 'must be a JSON object')
-  const { name, arguments: _inner, ...more } = given
-  const [extra] = Object.keys(more)
-  if (typeof name !== 'string') throw invalidAt(['arguments', 'name'], 'is required and must be a string')
-  if (entry?.kind === 'call') throw invalidAt(['arguments', 'name'], 'must be the name of another tool')
-  if (extra !== undefined)
-    throw invalidAt(
-      ['arguments', extra.slice(0, 80)],
-      'is not a known property: put it into arguments.arguments',
-    )
+/** The call that call_tool stands for: from here on it is that one, by name, arguments and hash. Itself when it stands for none. */
+function innerCall(params: CallParams): CallParams {
+  if (!isJsonObject(params.arguments)) return params
+  const { name, arguments: given, ...more } = params.arguments
+  return typeof name === 'string' && Object.keys(more).length === 0
+    ? { ...params, name, arguments: given }
+    : params
 }
 
 /** A result when the model can act on the failure: it may wait for a limit, or correct its arguments. Else throws. */
@@ -172,9 +157,11 @@ function start(call: ToolsCall, entry: BridgeEntry, args: ToolArguments): Promis
       return Promise.resolve({
         result: searchSurface(call.request.surface, args.toolArguments) as ToolsCallResult,
       })
-    // What it stands for was called in its place.
     case 'call':
-      throw unknownTool(call.request, entry.name)
+      throw invalidAt(
+        ['arguments'],
+        'must be the name of another tool, and as arguments its own, reserved ones included',
+      )
     case 'wait':
       return Promise.resolve(awaitedCall(args))
     case 'cancel':

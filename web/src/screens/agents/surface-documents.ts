@@ -16,10 +16,12 @@ export const surfaceQuery = graphql(
         }
         toolLoading
         toolSize {
-          ...ToolSizeParts
-        }
-        sentToolSize {
-          ...ToolSizeParts
+          all {
+            ...ToolSizeParts
+          }
+          first {
+            ...ToolSizeParts
+          }
         }
         activeToolIds
         gate {

@@ -48,9 +48,9 @@ export function Surface({ id }: { id: string }) {
         </div>
       )}
       <p className="mute">
-        <T text="In the first request of a run: {sent}." sent={<ToolSizeText of={agent.sentToolSize} />} />{' '}
+        <T text="In the first request of a run: {sent}." sent={<ToolSizeText of={agent.toolSize.first} />} />{' '}
         {agent.toolLoading === 'SEARCH' && (
-          <T text="With all tools: {all}." all={<ToolSizeText of={agent.toolSize} />} />
+          <T text="With all tools: {all}." all={<ToolSizeText of={agent.toolSize.all} />} />
         )}
       </p>
       {agent.gate && agent.gate.mode !== 'NEVER' && (
