@@ -33,7 +33,7 @@ export {
 } from './usable-providers.ts'
 export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { loadLeftOutOf } from './step/left-out.ts'
-export { loadToolSizes } from './step/tool-sizes.ts'
+export { loadToolSizes } from './step/tool-loading.ts'
 export {
   countGenerations,
   generationFilter,

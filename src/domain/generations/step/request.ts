@@ -22,7 +22,7 @@ import {
   type ToolChoice,
   defaultCharsPerToken,
 } from '../../models/index.ts'
-import { isStop, type StepPlan } from '../decide.ts'
+import type { StepPlan } from '../decide.ts'
 import type { AcceptedTools } from './left-out.ts'
 import { loadTools, toolsOf, type LoadedTools } from './tool-loading.ts'
 import { watchStream } from './stream-timeout.ts'
@@ -125,7 +125,7 @@ export interface RequestSources {
 export function prepareRequest(from: RequestSources): PreparedRequest {
   const { settings, plan, port, accepted } = from
   const reserved = settings.outputSchema === null ? 0 : 1
-  const loaded = loadTools(from, (name) => isNeeded(settings, plan, name), reserved)
+  const loaded = loadTools(from, reserved)
   const tools = toolsOf(loaded, accepted)
   const native = settings.outputSchema !== null && port.capabilities.structuredOutput && tools.length === 0
   const offersFinalAnswer = settings.outputSchema !== null && !native
@@ -165,12 +165,6 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
 function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null {
   if (plan.notice === null) return settings.instructions
   return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
-}
-
-/** Whether the step cannot be made without the tool: it is forced, or ends the run. */
-export function isNeeded(settings: AgentSettings, plan: StepPlan, name: string): boolean {
-  const isForced = plan.final === null && 'tool' in plan.toolChoice && plan.toolChoice.tool === name
-  return isForced || isStop(settings, name)
 }
 
 function finalAnswerTool(schema: JsonObject): ModelTool {
