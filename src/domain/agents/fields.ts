@@ -78,8 +78,7 @@ export const runFields = {
     {
       otherwise: 'ALL',
       or: 'ALL',
-      shown:
-        'Whether all tools are sent in every request, or only those that the model has found with search_tools or called.',
+      shown: 'Whether all tools are sent in every request, or those that were found or called.',
       loosens: false,
       seen: true,
     },

@@ -235,10 +235,7 @@ function searchEntries(tools: readonly Callable[]): BridgeEntry[] {
         'Calls a tool by its name, as if it were listed. Its arguments are those of its own inputSchema.',
       inputSchema: {
         type: 'object',
-        properties: {
-          name: { type: 'string', description: 'The name that the search returned.' },
-          arguments: { type: 'object', description: 'The arguments of that tool.' },
-        },
+        properties: { name: { type: 'string' }, arguments: { type: 'object' } },
         required: ['name'],
         additionalProperties: false,
       },

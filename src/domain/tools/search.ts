@@ -8,11 +8,11 @@ import { shortText } from '../../core/text.ts'
 import type { Callable } from './callable.ts'
 import { argumentLimits } from './prepare.ts'
 
-/** How a tool is described in a result, in characters: the request after it has the whole description. */
-const longestDescription = 300
+/** Of a description, in characters: what a result has, since the next request has all of it, and what is searched. */
+const longest = { shown: 300, searched: 4000 }
 const limits = { most: 20, otherwise: 5 }
-/** What is searched of a description, in characters. */
-const longestSearched = 4000
+/** Servers that a description names, and words that are suggested where nothing was found. */
+const mostNamed = 20
 /** Words of a query that count; the others are not looked at. */
 const mostWords = 32
 
@@ -25,13 +25,10 @@ export const searchName = 'search_tools'
 /** Whether a built-in search has, or once had, this name. */
 export const isSearchName = (name: string) => /^search_tools_*$/.test(name)
 
-/** Servers and platform tools that a description names. */
-const mostGroups = 20
-
 /** The search as a tool among these. `next`: how a found one is called. */
 export function searchDefinition(tools: readonly Callable[], next: string) {
   const named = tools.flatMap(({ name, action }) => (action === null ? [] : [name]))
-  const groups = [...new Set(named)].slice(0, mostGroups).join(', ')
+  const groups = [...new Set(named)].slice(0, mostNamed).join(', ')
   return {
     description:
       `Finds tools by words of what they do. There are ${tools.length}, and most are not listed here` +
@@ -93,18 +90,15 @@ function shown({ runtimeName, title, description }: Callable): JsonObject {
   return {
     name: runtimeName,
     ...(title ? { title } : {}),
-    ...(description ? { description: shortText(description, longestDescription) } : {}),
+    ...(description ? { description: shortText(description, longest.shown) } : {}),
   }
 }
-
-/** Words of names that are suggested where nothing was found: the most frequent ones. */
-const mostSuggested = 20
 
 function nothing(tools: readonly Callable[]): JsonObject {
   const counts = new Map<string, number>()
   for (const tool of tools)
     for (const word of fieldsOf(tool)[0]!) counts.set(word, (counts.get(word) ?? 0) + 1)
-  const frequent = [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, mostSuggested)
+  const frequent = [...counts].toSorted((a, b) => b[1] - a[1]).slice(0, mostNamed)
   const words = frequent.map(([word]) => word).join(', ')
   const hint = `None of the ${tools.length} tools matches. Try other words${words ? `; many names have: ${words}` : ''}.`
   return { tools: [], total: tools.length, hint }
@@ -183,7 +177,7 @@ function fieldsOf(tool: Callable): string[][] {
   const known = read.get(tool)
   if (known) return known
   const { runtimeName, title, description } = tool
-  const texts = [runtimeName, title ?? '', (description ?? '').slice(0, longestSearched)]
+  const texts = [runtimeName, title ?? '', (description ?? '').slice(0, longest.searched)]
   const fields = texts.map((text) => [...new Set(wordsIn(text))])
   read.set(tool, fields)
   return fields

@@ -34,6 +34,8 @@ function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
     t.field({
       type: shapes.object(agentToolSize),
       description: 'What the tools of the agent take in a request to its model.',
+      // The schemas of all its tools are written.
+      complexity: 50,
       resolve: (agent, _args, { loaders }) => loaders.toolSizes.load(agent),
     }),
   )

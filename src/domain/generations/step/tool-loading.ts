@@ -2,13 +2,7 @@
 import type { Ctx } from '../../access/index.ts'
 import { callablesOfAgents, type Agent, type AgentSettings } from '../../agents/index.ts'
 import { isStop, planOf, type StepPlan } from '../decide.ts'
-import {
-  callsOf,
-  charactersOfTools,
-  defaultCharsPerToken,
-  type Message,
-  type ModelTool,
-} from '../../models/index.ts'
+import { callsOf, defaultCharsPerToken, type Message, type ModelTool } from '../../models/index.ts'
 import {
   freeName,
   isRunTool,
@@ -104,11 +98,10 @@ export function toolsOf({ tools, search, callable }: LoadedTools, accepted: Acce
 }
 
 /** What these tools take in a request. */
-export const sizeOfTools = (tools: ModelTool[]): ToolSize => ({
-  tools: tools.length,
-  bytes: tools.length === 0 ? 0 : Buffer.byteLength(writeJson(tools)),
-  tokens: Math.ceil(charactersOfTools(tools) / defaultCharsPerToken),
-})
+export function sizeOfTools(tools: ModelTool[]): ToolSize {
+  const bytes = tools.length === 0 ? 0 : Buffer.byteLength(writeJson(tools))
+  return { tools: tools.length, bytes, tokens: Math.ceil(bytes / defaultCharsPerToken) }
+}
 
 const acceptsAll: AcceptedTools = { refused: new Map(), mostTools: null, longestDescription: null }
 
