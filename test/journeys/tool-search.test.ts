@@ -167,6 +167,20 @@ test('a tool that is forced, or that ends the run, is loaded', async () => {
   })
 })
 
+test('a tool that a rule forces is loaded in its step, before it was found', async () => {
+  provider.script(search('scrape a url', { limit: 1 }), call('look', { word: 'x' }), { text: 'done' })
+  const before = provider.journal.length
+  const stepRules = [{ step: 2, toolChoice: { tool: 'look' } }]
+  await run(await agent({ toolIds: [big, fixtures.tools.look], stepRules }))
+  const scrape = 'big_firecrawl-firecrawl_scrape'
+  expect(since(before)).toEqual([
+    ['search_tools'],
+    ['search_tools', 'look', scrape],
+    ['search_tools', 'look', scrape],
+  ])
+  expect(provider.journal[before + 1]!.body['tool_choice'].function.name).toBe('look')
+})
+
 test('client tools of a run are always sent, and are not counted', async () => {
   provider.script({ text: 'a' }, { text: 'b' })
   const before = provider.journal.length
