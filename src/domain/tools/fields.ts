@@ -1,7 +1,7 @@
 /** The fields of a tool: each declared once, with all that follows for who gives, keeps, approves and sees it. */
 import { hashJson, type JsonObject, writeJson, type Json } from '../../core/json.ts'
 import { bareSchema } from '../../core/schema-walk.ts'
-import { looseningHints } from '../upstream/index.ts'
+import { exactVersion, looseningHints, serverName } from '../upstream/index.ts'
 import { createHash } from 'node:crypto'
 import { z } from 'zod'
 import { jsonObject, text, whole } from '../../core/check.ts'
@@ -134,6 +134,17 @@ export const annotations = part(
 )
 export type ToolAnnotations = WithoutNulls<z.output<typeof annotations>>
 
+/** The version of a server in an MCP registry from which a tool was imported. */
+export const registryEntry = part(
+  'RegistryEntry',
+  'The entry of an MCP registry that a tool was imported from.',
+  {
+    name: serverName.describe('The name of the server in the registry, such as io.github.user/weather.'),
+    version: exactVersion.describe('The exact version that was imported.'),
+  },
+)
+const entryInput = part('RegistryEntryInput', 'An entry of an MCP registry.', registryEntry.shape)
+
 export const toolFields = {
   name: requiredField(
     text(64, 1)
@@ -241,6 +252,17 @@ export const toolFields = {
     loosens: false,
     seen: true,
   }),
+  registryEntry: field(
+    entryInput.describe('The entry of an MCP registry that describes the server; importServer sets it.'),
+    {
+      otherwise: 'none',
+      or: null,
+      judged: false,
+      shown: null,
+      loosens: false,
+      seen: true,
+    },
+  ),
   config: bundle(toolConfig.describe('The kind of the tool with its settings.'), {
     keep: storeConfig,
     judged: ({ inputSchema, ...own }) =>

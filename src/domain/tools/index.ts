@@ -44,6 +44,7 @@ export {
 } from './known-tools.ts'
 export { maskedPaths, maskedText, valuesAt, shownConfigs, shownFullSchema, shownValues } from './masking.ts'
 export { maskAt } from '../../core/scrub.ts'
+export { importServer } from './import-server.ts'
 export { createTool, deleteTool, findTool, getTools, listTools, loadTools, updateTool } from './registry.ts'
 export {
   givenUpResult,
@@ -82,6 +83,7 @@ export {
   isToolName,
   runtimeName,
   annotations,
+  registryEntry,
   inputPhase,
   taskDefaults,
   toolFields,

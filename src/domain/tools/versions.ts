@@ -140,7 +140,7 @@ export async function recordToolChange(
 }
 
 /** See JsonChange. */
-const versionChange = part('VersionChange', 'A place in a definition whose value a version changed.', {
+export const versionChange = part('VersionChange', 'A place in a definition whose value a version changed.', {
   path: view.text('The place as a JSON Pointer (RFC 6901), such as /presetParameters/currency.'),
   before: view.json('The value in the version before; null when the place was not there.').optional(),
   after: view.json('The value in this version; null when the place was removed.').optional(),
@@ -167,6 +167,10 @@ export interface ShownVersion extends z.output<typeof versionShape> {
 
 /** The most differences that a version shows. */
 export const mostChanges = 100
+
+/** What changed from one version of a tool to another, unmasked. */
+export const changesOf = (before: Tool, after: Tool) =>
+  changesBetween(viewOf(toolFields, before, null), viewOf(toolFields, after, null), mostChanges)
 
 /**
  * The versions of a tool that the caller may read, newest first. As in the tool itself, values of presets and headers

@@ -31,6 +31,7 @@ export { completeArgument, getPrompt, readResource, type UpstreamReading } from 
 export { refreshUpstream } from './catalog/refresh.ts'
 export { isLogLevel, type LogLevel, type Relay } from './wire/relay.ts'
 export { dropUpstream, saveUpstream } from './save.ts'
+export { checkServer, exactVersion, remoteOf, serverName } from './server-json.ts'
 export {
   loadCatalogs,
   loadConnections,

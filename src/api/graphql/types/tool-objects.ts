@@ -10,6 +10,7 @@ import {
   toolFields,
   type Tool,
   taskPolicy,
+  registryEntry,
   listToolVersions,
   versionShape,
 } from '../../../domain/tools/index.ts'
@@ -70,6 +71,11 @@ export function addToolTypes(refs: Refs, gates: GateTypes) {
         type: shapes.object(taskPolicy),
         description: 'How calls over MCP become tasks.',
         resolve: (tool) => tool.task ?? taskDefaults,
+      }),
+      registryEntry: t.expose('registryEntry', {
+        type: shapes.object(registryEntry),
+        nullable: true,
+        description: 'The entry of an MCP registry that the tool was imported from; null: it was not.',
       }),
       version: t.exposeInt('version', {
         description: 'The version of the tool; every update increments it.',
