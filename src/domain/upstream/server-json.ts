@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { secretNames } from '../secrets/index.ts'
 import { cleanLine } from './catalog/clean.ts'
 
-const range = /^[\^~<>=v]|[\s|*,[\]()]|(^|\.)[xX](\.|$)|^latest$/
+const range = /^[\^~<>=]|[\s|*,[\]()]|(^|\.)[xX](\.|$)|^latest$/
 export const exactVersion = text(255, 1).refine(
   (version) => !range.test(version),
   'must be one exact version, such as 1.0.2: a range or "latest" cannot be pinned',
@@ -66,6 +66,7 @@ const shape = z.object({
       registryType: text(50, 1),
       identifier: text(500, 1).regex(/^[A-Za-z0-9@][!-~]*$/, 'must not have white space'),
       version: exactVersion.nullish(),
+      registryBaseUrl: text(500).nullish(),
       transport: z.object({ type: z.enum(['stdio', 'streamable-http', 'sse']) }),
       runtimeArguments: listOf(argument, 100),
       packageArguments: listOf(argument, 100),
@@ -193,36 +194,51 @@ function urlFaults(url: string, path: string[]): Issue[] {
   return [{ path, message: 'must be https: anyone on the way could read and change what is sent' }]
 }
 
-/** How a package is started, by the registry that it comes from. */
-const launchers: Record<string, (one: Package, given: string[]) => string[]> = {
-  npm: ({ identifier, version }) => ['npx', '-y', `${identifier}@${version}`],
-  pypi: ({ identifier, version }) => ['uvx', `${identifier}@${version}`],
-  nuget: ({ identifier, version }) => ['dnx', `${identifier}@${version}`, '--yes', '--'],
-  oci: ({ identifier, version, environmentVariables }, given) => [
-    ...['docker', 'run', '-i', '--rm'],
-    ...(environmentVariables ?? []).flatMap(({ name }) => ['-e', name]),
-    ...given,
-    /[:@][^/]+$/.test(identifier) ? identifier : `${identifier}:${version}`,
-  ],
+const tagged = /[:@][^/]+$/
+
+/** How a package is started, by the registry that it comes from, and the address of that registry. */
+const launchers: Record<
+  string,
+  { home: RegExp; words(id: string, one: Package, runtime: string[]): string[] }
+> = {
+  npm: { home: /^registry\.npmjs\.org/, words: (id, _one, runtime) => ['npx', '-y', ...runtime, id] },
+  pypi: { home: /^pypi\.org/, words: (id, _one, runtime) => ['uvx', ...runtime, id] },
+  nuget: { home: /^api\.nuget\.org/, words: (id, _one, runtime) => ['dnx', ...runtime, id, '--yes', '--'] },
+  oci: {
+    home: /^docker\.io/,
+    words: (_id, { identifier, version, environmentVariables }, runtime) => [
+      ...['docker', 'run', '-i', '--rm', ...(environmentVariables ?? []).flatMap(({ name }) => ['-e', name])],
+      ...runtime,
+      tagged.test(identifier) ? identifier : `${identifier}:${version}`,
+    ],
+  },
+}
+
+/** Whether the command of a package is known: another registry may have another package of that name. */
+function isStartable({ registryType: type, registryBaseUrl: base, transport, version, identifier }: Package) {
+  if (!Object.hasOwn(launchers, type) || transport.type !== 'stdio') return false
+  const isHome = !base || launchers[type]!.home.test(base.replace(/^https:\/\//, ''))
+  return isHome && (Boolean(version) || (type === 'oci' && tagged.test(identifier)))
 }
 
 /** A server that has no remote: what to do with its packages. */
 function packageFault({ name, packages }: Server): AppError {
   const path = [...root, 'remotes']
-  const found = (packages ?? []).find(
-    (one) =>
-      Object.hasOwn(launchers, one.registryType) &&
-      one.transport.type === 'stdio' &&
-      (one.version || (one.registryType === 'oci' && /[:@][^/]+$/.test(one.identifier))),
-  )
+  const found = (packages ?? []).find(isStartable)
   if (!found)
     return invalidAt(
       path,
-      'is required: no package is from npm, pypi, nuget or oci, speaks stdio and has a version',
+      'is required: no package is of npm, PyPI, NuGet or a container registry, speaks stdio and has a version',
     )
   const connector = connectorFor(name)
-  const runtime = argumentsOf(found.runtimeArguments)
-  const command = [...launchers[found.registryType]!(found, runtime), ...argumentsOf(found.packageArguments)]
+  const command = [
+    ...launchers[found.registryType]!.words(
+      `${found.identifier}@${found.version}`,
+      found,
+      argumentsOf(found.runtimeArguments),
+    ),
+    ...argumentsOf(found.packageArguments),
+  ].filter((word, i, all) => word !== '--' || i < all.length - 1)
   const names = (found.environmentVariables ?? []).map((one) => one.name).slice(0, 20)
   const settings = names.length > 0 ? ` Its environment may need ${names.join(', ')}.` : ''
   return invalidAt(

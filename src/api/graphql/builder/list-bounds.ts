@@ -43,6 +43,7 @@ export const listMaxima: Record<string, number> = {
   'GenerationInput.clientTools': 64,
   'GenerationInput.messages': 1000,
   'InputMessage.attachments': 20,
+  'ServerImportPayload.changes': 100,
   'ThreadMessage.attachments': 20,
   'Approval.votes': 10,
   'ApprovalTally.groups': 50,
