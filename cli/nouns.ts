@@ -1,5 +1,6 @@
 /** `gatehouse tools|agents|runs|webhooks`: lists them, or shows one. */
 import { GatehouseError } from '../client/index.ts'
+import { withImport } from './import-server.ts'
 import { json, out, outJson, table } from './screen.ts'
 import { clientOf, commonHelp, UsageError, type Command } from './usage.ts'
 
@@ -61,12 +62,14 @@ ${commonHelp}`,
 }
 
 export const nouns: Record<string, Command> = {
-  tools: nounCommand('tools', 'list tools, or show one', {
-    one: 'tool',
-    all: 'tools',
-    columns: ['id', 'name', '__typename', 'version', 'createdAt'],
-    more: 'title description inputSchema outputSchema updatedAt',
-  }),
+  tools: withImport(
+    nounCommand('tools', 'list tools, show one, or import an MCP server', {
+      one: 'tool',
+      all: 'tools',
+      columns: ['id', 'name', '__typename', 'version', 'createdAt'],
+      more: 'title description inputSchema outputSchema updatedAt',
+    }),
+  ),
   agents: nounCommand('agents', 'list agents, or show one', {
     one: 'agent',
     all: 'agents',

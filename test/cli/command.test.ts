@@ -65,7 +65,7 @@ test('--version says the release, and completion prints what shells understand',
     return execFileSync('bash', ['-c', line], { encoding: 'utf8' }).trim()
   }
   expect(completed('appr')).toBe('approvals')
-  expect(completed('tools', '')).toMatch(/^list get --/)
+  expect(completed('tools', '')).toMatch(/^list get import --/)
   expect(completed('keys', '--ro')).toBe('--role')
   expect((await finished(['completion', 'zsh'])).out).toContain('compdef _gatehouse gatehouse')
   expect((await finished(['completion', 'fish'])).out).toContain('complete -c gatehouse')
@@ -86,6 +86,40 @@ test('tools, agents, runs and webhooks are listed and shown', async () => {
   expect(agent).toMatchObject({ id: shop.agentId })
   expect((await finished(['runs', 'get', 'gen_01234567890123456789012345'], env)).code).toBe(1)
   expect((await finished(['webhooks'], env)).code).toBe(2)
+})
+
+test('a server.json is imported, and each fault of it is said', async () => {
+  const file = join(folder, 'server.json')
+  const server = {
+    name: 'com.example/notes',
+    description: 'Notes',
+    version: '1.0.0',
+    remotes: [
+      {
+        type: 'streamable-http',
+        url: 'http://127.0.0.1:1/mcp',
+        headers: [{ name: 'X-Team', isRequired: true }],
+      },
+    ],
+  }
+  await writeFile(file, JSON.stringify(server))
+  const importing = (...more: string[]) => finished(['tools', 'import', file, ...more], env)
+  const refused = await importing('--values', '{"other":"x"}')
+  expect(refused.code).toBe(1)
+  expect(refused.err).toContain('input.values.X-Team: is required')
+  expect(refused.err).toContain('input.values.other: is not asked for')
+  const values = '{"X-Team":"a"}'
+  const [{ tool }] = lines((await importing('--values', values, '--json')).out)
+  expect(tool).toMatchObject({ name: 'notes', upstream: { status: 'UNREACHABLE', tools: [] } })
+  await writeFile(file, JSON.stringify({ ...server, version: '1.1.0' }))
+  expect((await importing('--values', values)).err).toContain('replace: true')
+  const replaced = await importing('--values', values, '--replace')
+  expect(replaced).toMatchObject({ code: 0, out: '' })
+  expect(replaced.err).toContain('/registryEntry/version: "1.0.0" -> "1.1.0"')
+  await writeFile(file, '{')
+  expect((await importing()).code).toBe(2)
+  for (const args of [['import'], ['import', join(folder, 'none')], ['list', '--replace']])
+    expect((await finished(['tools', ...args], env)).code, args.join(' ')).toBe(2)
 })
 
 test('a key is not taken from the command line, and its absence is said', async () => {

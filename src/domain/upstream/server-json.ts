@@ -207,7 +207,11 @@ const launchers: Record<
   oci: {
     home: /^docker\.io/,
     words: (_id, { identifier, version, environmentVariables }, runtime) => [
-      ...['docker', 'run', '-i', '--rm', ...(environmentVariables ?? []).flatMap(({ name }) => ['-e', name])],
+      'docker',
+      'run',
+      '-i',
+      '--rm',
+      ...(environmentVariables ?? []).flatMap(({ name }) => ['-e', name]),
       ...runtime,
       tagged.test(identifier) ? identifier : `${identifier}:${version}`,
     ],
