@@ -82,6 +82,7 @@ export const question = graphql(
         stepIndex
         isError
         errorCode
+        callerWaitsUntil
       }
     }
   `,
