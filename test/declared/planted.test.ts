@@ -314,6 +314,7 @@ test('no field of a tool is lost by an update of another one', () => {
     gate: { autoApprove: false } as never,
     agentsOnly: true,
     task: { mode: 'NEVER' },
+    registryEntry: { name: 'com.example/spade', version: '1.0.0' },
     config: { http: { url: 'https://a.test', inputSchema: { type: 'object' } } },
   })
   for (const name of Object.keys(toolFields) as (keyof typeof toolFields)[])
