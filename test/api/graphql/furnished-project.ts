@@ -342,6 +342,15 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     PutLegalHoldInput: { requesterId: ids['usr_'] },
     SaveViewInput: { name: 'mine too', address: '/runs' },
     TestUpstreamInput: { url: 'http://127.0.0.1:9/mcp' },
+    ImportServerInput: {
+      server: {
+        name: `com.example/n-${newId('tool')}`,
+        description: 'Notes',
+        version: '1.0.0',
+        remotes: [{ type: 'streamable-http', url: 'http://127.0.0.1:9/mcp' }],
+      },
+    },
+    RegistryEntryInput: { name: 'com.example/notes' },
     PauseInput: { projectId: ids['proj_'] },
   }
 }
