@@ -23,6 +23,8 @@ export interface SendOutcome {
   sent: boolean
   /** The call was sent and no final response arrived: it may have taken effect. */
   lost: boolean
+  /** The person who must log in at the server of the tool before the call can run. */
+  loginOf?: string
   /** The same once more, when the final response may still arrive. Never rejects. */
   late?: Promise<SendOutcome>
 }
