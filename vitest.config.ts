@@ -40,7 +40,7 @@ const stateful = [
   'test/adversary/{login-in-another-browser,secrets}.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
   'test/web/upstream-login.test.ts',
-  'test/journeys/upstreams.test.ts',
+  'test/journeys/{own-logins,upstreams}.test.ts',
 ]
 
 /**

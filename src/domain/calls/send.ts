@@ -1,6 +1,7 @@
 /** Sends a call that is committed as EXECUTING, while this process certainly holds it and no pause does, and settles it. */
 import { attributeNames as names, type TraceContext, beginUnit } from '../../core/telemetry/unit.ts'
 import type { Services } from '../access/index.ts'
+import { loginQuestion } from '../approvals/index.ts'
 import { type ToolCall, mayHaveRun, newestAttempt } from '../tool-calls/index.ts'
 import {
   codeOf,
@@ -152,6 +153,11 @@ export async function send<Settled>(
     if (!ran) return store.notSent(call, error)
   }
   if ('inputRequired' in ran) return store.askCaller!(call, ran.inputRequired)
+  if (ran.loginOf !== undefined) {
+    // It counts when it runs.
+    await services.rates.giveBackUse(call.projectId, 'TOOL', callable.id)
+    return store.askLogin(call, loginQuestion(services, call, { tool: callable, merged, person: ran.loginOf }))
+  }
   if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
   if (ran.outcome === 'unknown') takeLate(services, call, ran)
   return store.settle(call, ran)

@@ -1,0 +1,307 @@
+/** A server that is called with the login of the person for whom each call is made. */
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { query } from '../../src/store/db/database.ts'
+import { sql } from '../../src/store/db/sql.ts'
+import { hasPostgres, postgresDatabase } from '../support/databases.ts'
+import { openHarness, type Harness } from '../support/harness.ts'
+import {
+  addPerson,
+  call,
+  callOf,
+  logIn,
+  openOwnLogins,
+  type OwnLogins,
+  type Person,
+} from '../support/own-logins.ts'
+import { asking, makeAgent } from '../support/nested-fixtures.ts'
+import { hasPeers } from '../support/peers.ts'
+
+describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each person', () => {
+  let database: Awaited<ReturnType<typeof postgresDatabase>>
+  let h: Harness
+  let other: Harness
+  let logins: OwnLogins
+  let ada: Person
+  let bob: Person
+
+  beforeAll(async () => {
+    database = await postgresDatabase()
+    h = await openHarness({ databaseUrl: database.url })
+    other = await openHarness({ databaseUrl: database.url, publicUrl: h.url })
+    logins = await openOwnLogins(h)
+  })
+  afterAll(async () => {
+    await logins?.close()
+    await Promise.all([h?.stop(), other?.stop()])
+    await database?.drop()
+  })
+  beforeEach(async () => {
+    logins.calls.length = 0
+    logins.issuer.ttl = 300
+    ada = await addPerson(h, 'ada')
+    bob = await addPerson(h, 'bob')
+  })
+
+  const statusOf = async (id: string) => (await callOf(h, id)).status
+  const said = () => logins.calls.map(({ account, message }) => `${account}: ${String(message)}`).toSorted()
+
+  test('each call arrives with the token of its person, over two replicas at once', async () => {
+    expect((await logIn(h, logins, ada)).text).toContain('Connected')
+    expect((await logIn(other, logins, bob)).text).toContain('Connected')
+    const made = await Promise.all(
+      Array.from({ length: 20 }, (_, i) =>
+        call(i % 2 ? h : other, logins, i % 3 ? ada : bob, i % 3 ? `a${i}` : `b${i}`),
+      ),
+    )
+    expect(made.map(({ status }) => status)).toEqual(Array(20).fill('SUCCEEDED'))
+    expect(logins.calls).toHaveLength(20)
+    for (const { account, message } of logins.calls) expect(account[0]).toBe(String(message)[0])
+  })
+
+  test('a call without a login waits for it, and its login lets it go on, on another replica', async () => {
+    await logIn(h, logins, bob)
+    const waits = await call(h, logins, ada, 'later')
+    expect(waits).toMatchObject({
+      status: 'AWAITING_APPROVAL',
+      approval: { status: 'PENDING', requirement: { loginOf: ada.keyId } },
+    })
+    expect(logins.calls).toEqual([])
+    // Nobody decides it in place of the login, not even the operator.
+    const refused = await h.mutate(
+      'decideApproval',
+      { approvalId: waits.approval.id, verdict: 'APPROVE' },
+      'approval { id }',
+    )
+    expect(refused['code']).toBe('FORBIDDEN')
+    await logIn(other, logins, ada)
+    await expect.poll(() => statusOf(waits.id)).toBe('SUCCEEDED')
+    expect(said()).toEqual(['ada: later'])
+    expect((await callOf(h, waits.id)).approval).toMatchObject({
+      status: 'APPROVED',
+      votes: [{ via: 'LOGIN', by: ada.keyId }],
+    })
+  })
+
+  test('a gate comes first: the verdict is asked for, then the login', async () => {
+    const gated = await openOwnLogins(h, {
+      issuer: logins.issuer,
+      input: { gate: { autoApprove: false, timeoutSeconds: 60 } },
+    })
+    try {
+      await logIn(h, gated, bob)
+      const waits = await call(h, gated, ada, 'gated')
+      expect(waits.approval.requirement.loginOf).toBeNull()
+      await h.mutate('decideApproval', { approvalId: waits.approval.id, verdict: 'APPROVE' }, 'approval { id }')
+      await expect
+        .poll(async () => (await callOf(h, waits.id)).approval.requirement.loginOf)
+        .toBe(ada.keyId)
+      const { data } = await h.gql('query($id: ID!) { approval(id: $id) { status } }', {
+        id: waits.approval.id,
+      })
+      expect(data['approval'].status).toBe('APPROVED')
+      await logIn(h, gated, ada)
+      await expect.poll(() => statusOf(waits.id)).toBe('SUCCEEDED')
+      expect(gated.calls).toMatchObject([{ account: 'ada', message: 'gated' }])
+    } finally {
+      await gated.close()
+    }
+  })
+
+  test('the deadline ends the wait, and the call says why it was not run', async () => {
+    const short = await openOwnLogins(h, {
+      issuer: logins.issuer,
+      input: { gate: { mode: 'WHEN', when: { required: ['never'] }, timeoutSeconds: 5 } },
+    })
+    try {
+      await logIn(h, short, bob)
+      const waits = await call(h, short, ada, 'too late')
+      expect(waits.status).toBe('AWAITING_APPROVAL')
+      await expect.poll(() => callOf(h, waits.id)).toMatchObject({ status: 'EXPIRED', errorCode: 'login_expired' })
+      expect(short.calls).toEqual([])
+    } finally {
+      await short.close()
+    }
+  })
+
+  test('the key of a program has no person: its call is refused, and says what to do', async () => {
+    await logIn(h, logins, bob)
+    const program = await addPerson(h, 'program', { votes: false })
+    const made = await call(h, logins, program, 'x')
+    expect(made).toMatchObject({ status: 'ERRORED', errorCode: 'no_person' })
+    expect(made.content[0].text).toContain('key or the sign-in of a person')
+    expect(await h.mutate('logInToUpstream', { toolId: logins.toolId }, 'url', program.key)).toMatchObject({
+      code: 'INVALID',
+    })
+  })
+
+  test('a nested run calls with the login of the person who started the root', async () => {
+    await logIn(h, logins, ada)
+    await logIn(h, logins, bob)
+    const name = (await h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: logins.toolId })).data['tool'].name
+    const child = await makeAgent(h, { name: `child_${ada.keyId.slice(-6)}`, toolIds: [logins.toolId] })
+    const parent = await makeAgent(h, { name: `parent_${ada.keyId.slice(-6)}`, agentIds: [child] })
+    const prompt = asking(`child_${ada.keyId.slice(-6)}`, `call ${name}_echo {"message":"nested"}\nthen\nsay done`)
+    for (const person of [bob, ada]) {
+      const started = await h.mutate(
+        'startGeneration',
+        { agentId: parent, prompt },
+        'generation { id }',
+        person.key,
+      )
+      await h.until(started['generation'].id, ['COMPLETED'])
+    }
+    expect(logins.calls.map(({ account }) => account)).toEqual(['bob', 'ada'])
+  })
+
+  test('a run waits for the login and goes on with it', async () => {
+    await logIn(h, logins, bob)
+    const name = (await h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: logins.toolId })).data['tool'].name
+    const agent = await makeAgent(h, { name: `alone_${ada.keyId.slice(-6)}`, toolIds: [logins.toolId] })
+    const prompt = `call ${name}_echo {"message":"run"}\nthen\nsay done`
+    const { generation } = await h.mutate(
+      'startGeneration',
+      { agentId: agent, prompt },
+      'generation { id }',
+      ada.key,
+    )
+    await h.until(generation.id, ['AWAITING_APPROVAL'])
+    await logIn(other, logins, ada)
+    await h.until(generation.id, ['COMPLETED'])
+    expect(said()).toEqual(['ada: run'])
+  })
+
+  test('an expired token is renewed once for each person, however many calls need it on two replicas', async () => {
+    logins.issuer.ttl = 1
+    await logIn(h, logins, ada)
+    await logIn(h, logins, bob)
+    const isOver = async () => {
+      const [row] = await query<{ n: number }>(
+        h.app.services.db,
+        sql`select count(*)::int as n from person_logins
+          where person in ${[ada.keyId, bob.keyId]} and expires_at < now() - interval '1 second'`,
+      )
+      return row!.n
+    }
+    await expect.poll(isOver).toBe(2)
+    logins.issuer.ttl = 300
+    logins.issuer.granted.length = 0
+    const made = await Promise.all(
+      Array.from({ length: 16 }, (_, i) => call(i % 2 ? h : other, logins, i % 4 < 2 ? ada : bob, i % 4 < 2 ? 'a' : 'b')),
+    )
+    expect(made.map(({ status }) => status)).toEqual(Array(16).fill('SUCCEEDED'))
+    for (const { account, message } of logins.calls) expect(account[0]).toBe(message)
+    expect(logins.issuer.granted.map(({ grant_type }) => grant_type)).toEqual(['refresh_token', 'refresh_token'])
+  })
+
+  test('a login that the server does not accept any more ends, and the call waits for another one', async () => {
+    await logIn(h, logins, ada)
+    expect((await call(h, logins, ada, 'first')).status).toBe('SUCCEEDED')
+    const believing = logins.server.guard!
+    logins.server.guard = (request, response, body) => {
+      if (accountOf(request.headers.authorization) !== 'ada') return believing(request, response, body)
+      response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end()
+      return true
+    }
+    const waits = await call(h, logins, ada, 'second')
+    expect(waits).toMatchObject({ status: 'AWAITING_APPROVAL', approval: { requirement: { loginOf: ada.keyId } } })
+    expect((await call(h, logins, ada, 'third')).status).toBe('AWAITING_APPROVAL')
+    logins.server.guard = believing
+    await logIn(h, logins, ada)
+    await expect.poll(() => statusOf(waits.id)).toBe('SUCCEEDED')
+    await expect.poll(said).toEqual(['ada: first', 'ada: second', 'ada: third'])
+  })
+
+  test('a refusal of what the account may do names the account, and keeps the login', async () => {
+    await logIn(h, logins, ada)
+    const believing = logins.server.guard!
+    logins.server.guard = async (request, response, body) => {
+      if (!body.includes('"tools/call"')) return believing(request, response, body)
+      response.writeHead(403).end()
+      return true
+    }
+    try {
+      const made = await call(h, logins, ada, 'x')
+      expect(made).toMatchObject({ status: 'ERRORED', errorCode: 'http_error' })
+      expect(made.content[0].text).toContain('account with which the person')
+    } finally {
+      logins.server.guard = believing
+    }
+    expect((await call(h, logins, ada, 'again')).status).toBe('SUCCEEDED')
+  })
+
+  test('a token of one upstream is never sent to another one of the same authorization server', async () => {
+    const second = await openOwnLogins(h, { issuer: logins.issuer })
+    try {
+      await logIn(h, logins, ada)
+      await logIn(h, second, bob)
+      expect(await call(h, second, ada, 'confused')).toMatchObject({ status: 'AWAITING_APPROVAL' })
+      await logIn(h, second, ada)
+      await call(h, logins, ada, 'one')
+      await call(h, second, ada, 'two')
+      const [mine] = logins.calls
+      expect(second.calls.every(({ token }) => token !== mine!.token)).toBe(true)
+      // What is sealed for one opens for no other.
+      await query(
+        h.app.services.db,
+        sql`update person_logins set sealed = (
+            select sealed from person_logins where upstream_id = ${logins.toolId} and person = ${ada.keyId}
+          ), id = 'swapped' where upstream_id = ${second.toolId} and person = ${ada.keyId}`,
+      )
+      expect((await call(h, second, ada, 'swapped')).status).toBe('ERRORED')
+      expect(second.calls.map(({ message }) => message)).not.toContain('swapped')
+    } finally {
+      await second.close()
+    }
+  })
+
+  test('a person who leaves while a call waits: nobody can log in for it, and it never runs', async () => {
+    await logIn(h, logins, bob)
+    const waits = await call(h, logins, ada, 'gone')
+    expect(waits.status).toBe('AWAITING_APPROVAL')
+    const { url } = await h.mutate('logInToUpstream', { toolId: logins.toolId }, 'url', ada.key)
+    await h.mutate('revokeApiKey', { id: ada.keyId }, 'apiKey { id }')
+    expect(url).toContain('/oauth/login?state=')
+    expect((await h.mutate('logInToUpstream', { toolId: logins.toolId }, 'url', bob.key))['url']).toBeTruthy()
+    await logIn(h, logins, bob)
+    expect(await statusOf(waits.id)).toBe('AWAITING_APPROVAL')
+    expect(said()).toEqual([])
+  })
+
+  test('logins go with the key, with the person who logs out, and with the tool', async () => {
+    const count = async () => {
+      const [row] = await query<{ n: number }>(
+        h.app.services.db,
+        sql`select count(*)::int as n from person_logins where person in ${[ada.keyId, bob.keyId]}`,
+      )
+      return row!.n
+    }
+    const own = await openOwnLogins(h, { issuer: logins.issuer })
+    await logIn(h, own, ada)
+    await logIn(h, own, bob)
+    expect(await count()).toBe(2)
+    await h.mutate('logOutOfUpstream', { toolId: own.toolId }, 'tool { id }', ada.key)
+    expect(await count()).toBe(1)
+    expect((await call(h, own, ada, 'x')).status).toBe('AWAITING_APPROVAL')
+    await h.mutate('revokeApiKey', { id: bob.keyId }, 'apiKey { id }')
+    expect(await count()).toBe(0)
+    await logIn(h, own, ada)
+    expect(await count()).toBe(1)
+    await h.mutate('deleteTool', { id: own.toolId }, 'deletedId')
+    expect(await count()).toBe(0)
+    await own.close()
+  })
+
+  test('only a browser that is signed in as the person can finish the login', async () => {
+    for (const as of [null, bob]) {
+      const page = await logIn(h, logins, ada, as)
+      expect(page.status).toBe(403)
+      expect(page.text).toContain('not signed in to Gatehouse as that person')
+    }
+    expect((await call(h, logins, ada, 'x')).status).toBe('AWAITING_APPROVAL')
+  })
+})
+
+function accountOf(authorization = ''): string | null {
+  const [, claims] = authorization.split('.')
+  return claims ? (JSON.parse(Buffer.from(claims, 'base64url').toString()) as { sub: string }).sub : null
+}
