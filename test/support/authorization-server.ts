@@ -31,7 +31,14 @@ export interface AuthorizationServer {
 export async function startAuthorizationServer(redirectUri: string): Promise<AuthorizationServer> {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
-  const made: AuthorizationServer = { issuer, granted: [], requests: [], ttl: 300, account: 'ada', close: async () => {} }
+  const made: AuthorizationServer = {
+    issuer,
+    granted: [],
+    requests: [],
+    ttl: 300,
+    account: 'ada',
+    close: async () => {},
+  }
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const { Provider } = await importPeer<typeof import('oidc-provider')>('oidc-provider')
   const provider = new Provider(issuer, {

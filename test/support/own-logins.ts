@@ -1,5 +1,6 @@
 /** People with logins of their own at one protected upstream, of which every call is recorded with the account of its token. */
 import { randomUUID } from 'node:crypto'
+import { expect } from 'vitest'
 import { browse, type Jar } from './browser.ts'
 import { openTab } from './cookie-jar.ts'
 import { protect, startAuthorizationServer, type AuthorizationServer } from './authorization-server.ts'
@@ -23,7 +24,10 @@ export interface OwnLogins {
 
 /** The claims of a token. */
 const claimsOf = (authorization: string) =>
-  JSON.parse(Buffer.from(authorization.split('.')[1]!, 'base64url').toString()) as { sub: string; exp: number }
+  JSON.parse(Buffer.from(authorization.split('.')[1]!, 'base64url').toString()) as {
+    sub: string
+    exp: number
+  }
 
 /** A tool with the login of each person, at a server of its own. */
 export async function openOwnLogins(
@@ -85,8 +89,18 @@ export async function logIn(
   const cookies: Jar = new Map()
   if (as) await openTab(h.url, cookies).signIn(as.key)
   issuer.account = person.name
-  return browse(url, {}, cookies)
+  const page = await browse(url, {}, cookies)
+  // The first login of all lets the server read the list of actions.
+  if (page.status === 200)
+    await expect
+      .poll(() => h.gql(actionsOf, { id: toolId }))
+      .toMatchObject({
+        data: { tool: { actions: [{ action: 'echo' }] } },
+      })
+  return page
 }
+
+const actionsOf = 'query($id: ID!) { tool(id: $id) { ... on McpTool { actions { action } } } }'
 
 /** Calls the tool of `logins` for a person. */
 export async function call(h: Harness, { toolId }: OwnLogins, person: Pick<Person, 'key'>, message: string) {

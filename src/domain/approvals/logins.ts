@@ -93,11 +93,27 @@ export async function settleLogins(services: Pick<Services, 'db' | 'pubsub'>): P
       const [now] = await query<{ at: Date }>(tx, sql`select now() as at`)
       const at = new Date(now!.at).toISOString()
       const votes = [
-        { verdict: 'APPROVE', by: person, byName: name, at, from: null, via: 'LOGIN', reason: null, note: null },
+        {
+          verdict: 'APPROVE',
+          by: person,
+          byName: name,
+          at,
+          from: null,
+          via: 'LOGIN',
+          reason: null,
+          note: null,
+        },
       ] as const
       const outcome = outcomeOf(approval, votes)
       const caller = { principal: { id: person }, remoteAddress: null }
-      return writeVerdict(tx, caller, { approval, owner, votes: [...votes], outcome, edit: null, dropped: [] })
+      return writeVerdict(tx, caller, {
+        approval,
+        owner,
+        votes: [...votes],
+        outcome,
+        edit: null,
+        dropped: [],
+      })
     })
     if (written) pubsub.publish(written.hints)
   }

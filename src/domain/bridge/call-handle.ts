@@ -168,7 +168,11 @@ function firstToExpire(ctx: Ctx, approvals: readonly Approval[]): CallHandle['pe
   const [first] = approvals.toSorted((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime())
   if (!first) return null
   const { id: approvalId, expiresAt, requirement } = first
-  return { approvalId, expiresAt, login: requirement.loginOf ? `${ctx.publicUrl()}/approvals/${approvalId}` : null }
+  return {
+    approvalId,
+    expiresAt,
+    login: requirement.loginOf ? `${ctx.publicUrl()}/approvals/${approvalId}` : null,
+  }
 }
 
 /** The final text, with an output schema also the object; for a failed run an error with its code. */

@@ -156,7 +156,10 @@ export async function send<Settled>(
   if (ran.loginOf !== undefined) {
     // It counts when it runs.
     await services.rates.giveBackUse(call.projectId, 'TOOL', callable.id)
-    return store.askLogin(call, loginQuestion(services, call, { tool: callable, merged, person: ran.loginOf }))
+    return store.askLogin(
+      call,
+      loginQuestion(services, call, { tool: callable, merged, person: ran.loginOf }),
+    )
   }
   if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
   if (ran.outcome === 'unknown') takeLate(services, call, ran)
