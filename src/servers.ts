@@ -30,6 +30,7 @@ import { copilotKitApi } from './api/protocols/ag-ui/copilotkit.ts'
 import { agUiApi } from './api/protocols/ag-ui/handler.ts'
 import { a2aApi } from './api/protocols/a2a/handler.ts'
 import { chatApi } from './api/protocols/chat/handler.ts'
+import { codingAgentsApi } from './api/protocols/coding-agents/handler.ts'
 import { connectorsApi } from './api/http/connectors.ts'
 import { authenticatedRoute } from './api/http/authenticated-api.ts'
 import { restApi } from './api/protocols/rest/handler.ts'
@@ -147,7 +148,17 @@ function listenApart(metrics: RouteGroup, { host, port }: { host: string; port: 
 function knownRoutes(address: Address, callers: Callers, sessions: SessionParts): RouteGroup[] {
   const { services } = sessions
   const openaiApi = { ...responsesApi, routes: [...responsesApi.routes, ...completionRoutes] }
-  const apis = [restApi, openaiApi, chatApi, agUiApi, copilotKitApi, a2aApi(() => address.url), connectorsApi]
+  const urlOf = () => address.url
+  const apis = [
+    restApi,
+    codingAgentsApi(urlOf),
+    openaiApi,
+    chatApi,
+    agUiApi,
+    copilotKitApi,
+    a2aApi(urlOf),
+    connectorsApi,
+  ]
   return [
     makeFiles(services, callers),
     ...apis.map((api) => authenticatedRoute(api, callers, services.log)),

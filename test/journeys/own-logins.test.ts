@@ -13,6 +13,7 @@ import {
   type OwnLogins,
   type Person,
 } from '../support/own-logins.ts'
+import { browse } from '../support/browser.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import { hasPeers } from '../support/peers.ts'
 
@@ -226,6 +227,84 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
     await logIn(h, logins, ada)
     await expect.poll(() => statusOf(waits.id)).toBe('SUCCEEDED')
     await expect.poll(said).toEqual(['ada: first', 'ada: second', 'ada: third'])
+  })
+
+  test('a token that the server refuses before its time is renewed without the person', async () => {
+    await logIn(h, logins, ada)
+    expect((await call(h, logins, ada, 'first')).status).toBe('SUCCEEDED')
+    const believing = logins.server.guard!
+    const revoked = logins.calls[0]!.token
+    // A token that was stored a moment ago is tried again and not renewed.
+    const age = sql`update person_logins set updated_at = now() - interval '1 minute' where person = ${ada.keyId}`
+    await query(h.app.services.db, age)
+    logins.server.guard = (request, response, body) => {
+      if (request.headers.authorization !== revoked) return believing(request, response, body)
+      response.writeHead(401, { 'www-authenticate': 'Bearer error="invalid_token"' }).end()
+      return true
+    }
+    try {
+      expect((await call(h, logins, ada, 'second')).status).toBe('SUCCEEDED')
+    } finally {
+      logins.server.guard = believing
+    }
+    expect(said()).toEqual(['ada: first', 'ada: second'])
+  })
+
+  test('the login that everybody shares only reads the lists; it never stands in for that of a person', async () => {
+    const own = await openOwnLogins(h, { issuer: logins.issuer })
+    try {
+      logins.issuer.account = 'operator'
+      await browse((await h.mutate('connectUpstream', { toolId: own.toolId }, 'url'))['url'])
+      const actions =
+        'query($id: ID!) { tool(id: $id) { ... on McpTool { login actions { action } upstream { loginCount } } } }'
+      await expect
+        .poll(async () => (await h.gql(actions, { id: own.toolId })).data['tool'])
+        .toEqual({
+          login: 'PER_PERSON',
+          actions: [{ action: 'echo' }],
+          upstream: { loginCount: 0 },
+        })
+      const caller = await addPerson(h, 'carol', { role: 'CALLER' })
+      const waits = await call(h, own, caller, 'mine')
+      expect(waits.status).toBe('AWAITING_APPROVAL')
+      expect(own.calls).toEqual([])
+      await logIn(h, own, caller)
+      await expect.poll(() => statusOf(waits.id)).toBe('SUCCEEDED')
+      expect(own.calls).toMatchObject([{ account: 'carol', message: 'mine' }])
+    } finally {
+      await own.close()
+    }
+  })
+
+  test('an MCP client is told where to log in, and its repeat finds the call that ran', async () => {
+    await logIn(h, logins, bob)
+    const agent = await makeAgent(h, { name: `bridge_${ada.keyId.slice(-6)}`, toolIds: [logins.toolId] })
+    const name = (await h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: logins.toolId })).data[
+      'tool'
+    ].name
+    const ask = async () => {
+      const response = await fetch(`${h.url}/mcp/${agent}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${ada.key}` },
+        body: JSON.stringify({
+          jsonrpc: '2.0',
+          id: 1,
+          method: 'tools/call',
+          params: { name: `${name}_echo`, arguments: { message: 'bridge' } },
+        }),
+      })
+      return ((await response.json()) as { result: any }).result
+    }
+    const pending = await ask()
+    expect(pending.structuredContent).toMatchObject({
+      status: 'pending_approval',
+      login_url: `${h.url}/approvals/${pending.structuredContent.approval_id}`,
+    })
+    expect(pending.content[0].text).toContain('has to log in at the server of the tool')
+    await logIn(h, logins, ada)
+    await expect.poll(() => statusOf(pending.structuredContent.call_id)).toBe('SUCCEEDED')
+    expect((await ask()).content).toEqual([{ type: 'text', text: 'echoed' }])
+    expect(said()).toEqual(['ada: bridge'])
   })
 
   test('a refusal of what the account may do names the account, and keeps the login', async () => {

@@ -38,7 +38,13 @@ export {
   type NamedPrincipal,
   principalShape,
 } from './principals/still-valid.ts'
-export { forgetExpiredKeys, recallRequest, rememberRequest, spendOnce } from './context/idempotency.ts'
+export {
+  forgetExpiredKeys,
+  recallRequest,
+  recallRequests,
+  rememberRequest,
+  spendOnce,
+} from './context/idempotency.ts'
 export {
   acceptInvitation,
   checkInvitation,

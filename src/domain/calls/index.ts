@@ -6,7 +6,14 @@ export type { CallStore } from './execution.ts'
 export { notSent, settleLate, settleStorable } from './settle.ts'
 export { batchLoadCall, waitFor, type Patience } from './wait.ts'
 export type { CallRequest, Via } from './pass-gate.ts'
-export { askPermission, reportToolCall } from './permission.ts'
+export {
+  answerQuestion,
+  askPermission,
+  reportLimits,
+  reportOutcome,
+  reportToolCall,
+  type PermissionAnswer,
+} from './permission.ts'
 export { resolveUnknownCall } from './resolve.ts'
 export { listCalls } from './list.ts'
 export { cancelCall, noteFetched, whenLost } from './withdraw.ts'

@@ -10,6 +10,7 @@ import { hashJson, isJsonObject, jsonTooBig, writeJson, type Json } from '../../
 import { choice, idOf, idShape, json, optional, part, scalar } from '../../core/shapes.ts'
 import { momentNow } from '../../core/time.ts'
 import { StaleReadError } from '../basis/index.ts'
+import { query } from '../../store/db/database.ts'
 import { writtenRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
@@ -23,6 +24,7 @@ import {
   findDirectCall,
   loadCall,
   newestAttempt,
+  noteWaiting,
   settleCalls,
   takeCall,
   ToolCall,
@@ -45,7 +47,7 @@ const permission = choice('PermissionAnswer', 'Whether a program may run a call 
 })
 
 /** The answer to a program that asks, and the call as it is then. */
-interface PermissionAnswer {
+export interface PermissionAnswer {
   toolCall: ToolCall
   answer: z.output<typeof permission>
   reason: string | null
@@ -86,24 +88,45 @@ export const askPermission = operation({
     reason: z.string().nullable().describe('Why the call must not run; null with ALLOW and WAIT.'),
   }),
   refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
-  run: (ctx, { waitSeconds, ...given }) => answerQuestion(ctx, given, (waitSeconds ?? 0) * 1000),
+  run: (ctx, { waitSeconds, ...given }) => answerQuestion(ctx, given, { maxMs: (waitSeconds ?? 0) * 1000 }),
 })
 
-/** The answer after at most `maxMs` milliseconds. */
-async function answerQuestion(
+/** How a program waits for its answer. */
+export interface Asker {
+  /** How long it waits, in milliseconds. */
+  maxMs: number
+  /** Fires when it has gone: then no permission is given any more. */
+  signal?: AbortSignal | undefined
+  /** Why it cannot run the call as it was approved; null when it can. */
+  whyNot?(approved: ToolCall): string | null
+}
+
+/** The answer of `askPermission` to a program. */
+export async function answerQuestion(
   ctx: Ctx,
   given: z.output<typeof question>,
-  maxMs: number,
+  { maxMs, signal, whyNot }: Asker,
 ): Promise<PermissionAnswer> {
   const { request, created } = await begin(ctx, given, given, 'caller')
   if (created.lease) {
     const begun = await runCreated(ctx, request, created)
     return begun.status === 'EXECUTING' ? allowed(begun) : answerOf(begun)
   }
-  const call = await waitForCall(ctx, created.call, { maxMs, enough: isDecided })
-  if (!isTakeable(call)) return answerOf(call)
+  const call = await waitNoted(ctx, created.call, { maxMs, signal })
+  if (signal?.aborted || !isTakeable(call)) return answerOf(call)
+  const reason = whyNot?.(call) ?? null
+  if (reason !== null) return { toolCall: call, answer: 'DENY', reason }
   const taken = await takePermission(ctx, call.id)
   return taken ? allowed(taken) : answerOf(await loadCall(ctx.db, call.id))
+}
+
+/** Approvers see until when the program waits; one that is cut off waits no longer. */
+async function waitNoted(ctx: Ctx, call: ToolCall, { maxMs, signal }: Asker): Promise<ToolCall> {
+  if (maxMs === 0 || isDecided(call)) return call
+  await query(ctx.db, noteWaiting(call.id, maxMs))
+  const seen = await waitForCall(ctx, call, { maxMs, signal, enough: isDecided })
+  if (signal?.aborted) await query(ctx.db, noteWaiting(call.id, 0))
+  return seen
 }
 
 const isTakeable = ({ status, notBefore }: ToolCall): boolean =>
@@ -164,7 +187,8 @@ async function takePermission(ctx: Ctx, id: string): Promise<ToolCall | null> {
 
 /** The code of a call that was run and reported as failed. */
 const clientFailed = 'client_failed'
-const outputLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
+/** Of the output in a report. */
+export const reportLimits = { maxBytes: 1024 * 1024, maxDepth: 100 }
 
 /** CONFLICT for a call that was not taken, or that has another outcome. The same report again changes nothing. */
 export const reportToolCall = operation({
@@ -186,11 +210,16 @@ export const reportToolCall = operation({
       throw notFound('tool call', toolCallId)
     await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
     const given = (output ?? null) as Json
-    const tooBig = jsonTooBig(given, outputLimits)
+    const tooBig = jsonTooBig(given, reportLimits)
     if (tooBig) throw invalidAt(['input', 'output'], tooBig)
-    return { toolCall: await report(ctx, call, resultOf(given, isError === true)), callbackSecret: null }
+    return { toolCall: await reportOutcome(ctx, call, given, isError === true), callbackSecret: null }
   },
 })
+
+/** Settles a call that its caller has run. CONFLICT as for `reportToolCall`; checks no permission. */
+export function reportOutcome(ctx: Ctx, call: ToolCall, output: Json, isError: boolean): Promise<ToolCall> {
+  return report(ctx, call, resultOf(output, isError))
+}
 
 function resultOf(output: Json, isError: boolean): ToolResult {
   if (isError)

@@ -58,6 +58,7 @@ export {
   expireCalls,
   forgetWake,
   handOver,
+  noteWaiting,
   hasNoOutcome,
   holdBack,
   keepForCaller,

@@ -82,6 +82,13 @@ export function keepForCaller(id: string, waitMs: number, proof: Proof): SQL {
   return touch([id], ['PROPOSED', 'APPROVED'], proof, values)
 }
 
+/** The program that asked about the call waits for so long from now. */
+export function noteWaiting(id: string, waitMs: number): SQL {
+  return touch([id], ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED'], isCallers, {
+    callerWaitsUntil: nowPlus(waitMs),
+  })
+}
+
 /** Gives a call that was begun to its caller, who has `waitMs` to say how it ended; then its outcome is unknown. */
 export function handOver(id: string, waitMs: number, proof: Proof): SQL {
   const values = { ...nextEpoch, deadlineAt: nowPlus(waitMs), wakeAt: nowPlus(waitMs) }

@@ -132,6 +132,12 @@ export const toolCallShape = part('ToolCall', 'One request to run a tool, with i
   deadlineAt: view
     .date('When the call of a client tool times out; null for a call of another tool.')
     .nullable(),
+  callerWaitsUntil: view
+    .date(
+      'The time until which the program waits that asked for permission; after it, the program learns the verdict when it asks again. ' +
+        'Null for a call that no program has waited for.',
+    )
+    .nullable(),
   startedAt: view.date('When the call was first sent; null before that.').nullable(),
   settledAt: view.date('When the call was settled; null while it is open.').nullable(),
   createdAt: view.date('When the call was requested.'),

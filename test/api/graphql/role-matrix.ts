@@ -117,6 +117,7 @@ export const matrix: Record<string, Line> = {
   logOutOfUpstream: line(callers),
   testUpstream: line(builders),
   callTool: line(callers),
+  addCodingAgent: line(builders),
   askPermission: line(callers),
   reportToolCall: line(callers, 'OWN'),
   cancelToolCall: line(callers, 'OWN'),

@@ -4,6 +4,7 @@ import * as access from '../../../domain/access/index.ts'
 import * as agents from '../../../domain/agents/index.ts'
 import * as approvals from '../../../domain/approvals/index.ts'
 import * as calls from '../../../domain/calls/index.ts'
+import * as codingAgents from '../../../domain/coding-agents/index.ts'
 import * as files from '../../../domain/files/index.ts'
 import * as followers from '../../../domain/followers/index.ts'
 import * as gateChanges from '../../../domain/gate-changes/index.ts'
@@ -107,6 +108,7 @@ function build(): GraphQLSchema {
     agents,
     approvals,
     calls,
+    codingAgents,
     files,
     followers,
     gateChanges,

@@ -90,6 +90,8 @@ export const toolCalls = pgTable(
     awaited: boolean('awaited').notNull().default(false),
     /** Of the release before; the next one drops it. */
     callerGoneAt: moment('caller_gone_at'),
+    /** Until when the program waits that asked for permission; null when none has waited. */
+    callerWaitsUntil: moment('caller_waits_until'),
     /** When the caller asked to cancel it while it ran. */
     cancelRequestedAt: moment('cancel_requested_at'),
     /** The input that an upstream requests from the caller before it continues: an AskedBack. */

@@ -1,0 +1,1 @@
+ALTER TABLE "tool_calls" ADD COLUMN "caller_waits_until" timestamp (3) with time zone;

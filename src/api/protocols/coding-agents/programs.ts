@@ -1,0 +1,212 @@
+/**
+ * The hooks of coding agents: what each sends before and after a call, and the answers that it obeys. Facts of Claude Code
+ * 2.1.330, Codex 0.169.0, Copilot CLI 1.0.102, Gemini CLI 0.61.0 and OpenCode 1.18.33, each judged with the program itself.
+ */
+import { z } from 'zod'
+import { check } from '../../../core/check.ts'
+import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
+import type { AgentAnswer, AgentCall, CodingAgent } from '../../../domain/coding-agents/index.ts'
+
+/** What a hook has to say. */
+export interface HookEvent {
+  call: AgentCall
+  /** Null: the agent asks. */
+  report: { output: Json; isError: boolean } | null
+  takesEdits: boolean
+  /** The answer in the agent's own form. */
+  render(answer: AgentAnswer): JsonObject
+}
+
+interface HookProgram {
+  read(body: Json, later: Later): HookEvent
+  /** A refusal of a hook that could not be read. */
+  refusal(reason: string): JsonObject
+}
+
+/** What an agent is told that need not wait any longer: `defer` ends a run of Claude Code, which is resumed after the verdict. */
+export type Later = 'deny' | 'defer'
+
+const name = z.string().min(1).max(200)
+const id = z.string().min(1).max(1000)
+const place = z.string().max(4000).nullish()
+const object = z.custom<JsonObject>(isJsonObject, 'must be an object')
+const value = z.custom<Json>(() => true).optional()
+
+const hookShape = z.object({
+  hook_event_name: name,
+  session_id: id,
+  cwd: place,
+  tool_name: name,
+  tool_input: object,
+  tool_use_id: id.nullish(),
+  tool_response: value,
+  error: value,
+})
+
+/** Claude Code and Codex share the form of their hooks. */
+function hooksOf(agent: CodingAgent): HookProgram {
+  const deny = (event: string, reason: string) => denial(event, 'deny', reason)
+  return {
+    read(body, later) {
+      const given = check(hookShape, body, [])
+      const event = given.hook_event_name
+      const call: AgentCall = {
+        agent,
+        tool: given.tool_name,
+        input: given.tool_input,
+        cwd: given.cwd ?? null,
+        session: given.session_id,
+        callId: given.tool_use_id ?? null,
+      }
+      const isFailure = event === 'PostToolUseFailure'
+      if (isFailure || event === 'PostToolUse') {
+        const output = (isFailure ? given.error : given.tool_response) ?? null
+        return { call, report: { output, isError: isFailure }, takesEdits: false, render: () => ({}) }
+      }
+      if (event === 'PermissionRequest')
+        return {
+          call,
+          report: null,
+          takesEdits: agent === 'CLAUDE',
+          render: (answer) => ({
+            hookSpecificOutput: { hookEventName: event, decision: behaviorOf(answer) },
+          }),
+        }
+      check(z.object({ hook_event_name: z.literal('PreToolUse') }), body, [])
+      const undecided = agent === 'CLAUDE' ? later : 'deny'
+      return {
+        call,
+        report: null,
+        takesEdits: true,
+        render: ({ answer, reason, editedInput }) =>
+          answer === 'ALLOW'
+            ? denial(event, 'allow', null, editedInput)
+            : denial(event, answer === 'WAIT' ? undecided : 'deny', reason),
+      }
+    },
+    refusal: (reason) => deny('PreToolUse', reason),
+  }
+}
+
+function denial(
+  hookEventName: string,
+  permissionDecision: 'allow' | 'deny' | 'defer',
+  reason: string | null,
+  updatedInput: JsonObject | null = null,
+): JsonObject {
+  return {
+    hookSpecificOutput: {
+      hookEventName,
+      permissionDecision,
+      ...(reason === null ? {} : { permissionDecisionReason: reason }),
+      ...(updatedInput === null ? {} : { updatedInput }),
+    },
+  }
+}
+
+/** The answer as Claude Code reads it from a hook for PermissionRequest and from the tool of `--permission-prompt-tool`. */
+export function behaviorOf({ answer, reason, editedInput }: AgentAnswer, input?: JsonObject): JsonObject {
+  if (answer !== 'ALLOW') return { behavior: 'deny', message: reason ?? 'Denied.' }
+  const updatedInput = editedInput ?? input
+  return { behavior: 'allow', ...(updatedInput ? { updatedInput } : {}) }
+}
+
+const copilotShape = z.object({
+  sessionId: id,
+  cwd: place,
+  toolName: name,
+  toolArgs: z.union([object, z.string()]),
+  toolResult: z.object({ resultType: z.string().nullish() }).loose().nullish(),
+})
+
+const copilot: HookProgram = {
+  read(body) {
+    const { sessionId, cwd, toolName, toolArgs, toolResult } = check(copilotShape, body, [])
+    // Some releases send the arguments as text.
+    const parsed = typeof toolArgs === 'string' ? tryParseJson(toolArgs) : toolArgs
+    const input = check(z.object({ toolArgs: object }), { toolArgs: parsed }, []).toolArgs
+    const call = callOf('COPILOT', { tool: toolName, input, cwd, session: sessionId, callId: null })
+    if (toolResult)
+      return {
+        call,
+        report: { output: toolResult as Json, isError: toolResult.resultType === 'failure' },
+        takesEdits: false,
+        render: () => ({}),
+      }
+    return { call, report: null, takesEdits: false, render: copilotAnswer }
+  },
+  refusal: (reason) => copilotAnswer({ answer: 'DENY', reason, editedInput: null }),
+}
+
+const copilotAnswer = ({ answer, reason }: AgentAnswer): JsonObject =>
+  answer === 'ALLOW'
+    ? { permissionDecision: 'allow' }
+    : { permissionDecision: 'deny', permissionDecisionReason: reason ?? 'Denied.' }
+
+const geminiShape = hookShape.omit({ tool_use_id: true, error: true })
+
+const gemini: HookProgram = {
+  read(body) {
+    const given = check(geminiShape, body, [])
+    const { tool_name: tool, tool_input: input, cwd, session_id: session } = given
+    const call = callOf('GEMINI', { tool, input, cwd, session, callId: null })
+    if (given.hook_event_name === 'AfterTool') {
+      const output = given.tool_response ?? null
+      const isError = isJsonObject(output) && output['error'] !== undefined && output['error'] !== null
+      return { call, report: { output, isError }, takesEdits: false, render: () => ({}) }
+    }
+    check(z.object({ hook_event_name: z.literal('BeforeTool') }), body, [])
+    return { call, report: null, takesEdits: true, render: geminiAnswer }
+  },
+  refusal: (reason) => geminiAnswer({ answer: 'DENY', reason, editedInput: null }),
+}
+
+const geminiAnswer = ({ answer, reason, editedInput }: AgentAnswer): JsonObject => ({
+  decision: answer === 'ALLOW' ? 'allow' : 'deny',
+  ...(reason === null ? {} : { reason }),
+  ...(editedInput === null
+    ? {}
+    : { hookSpecificOutput: { hookEventName: 'BeforeTool', tool_input: editedInput } }),
+})
+
+const opencodeShape = z.object({
+  event: z.enum(['before', 'after']),
+  sessionID: id,
+  callID: id,
+  cwd: place,
+  tool: name,
+  args: object,
+  output: value,
+})
+
+const opencode: HookProgram = {
+  read(body) {
+    const { event, sessionID, callID, cwd, tool, args, output } = check(opencodeShape, body, [])
+    const call = callOf('OPENCODE', { tool, input: args, cwd, session: sessionID, callId: callID })
+    const report = event === 'after' ? { output: output ?? null, isError: false } : null
+    return { call, report, takesEdits: true, render: report ? () => ({}) : opencodeAnswer }
+  },
+  refusal: (reason) => opencodeAnswer({ answer: 'DENY', reason, editedInput: null }),
+}
+
+const opencodeAnswer = ({ answer, reason, editedInput }: AgentAnswer): JsonObject => ({
+  decision: answer === 'ALLOW' ? 'allow' : 'deny',
+  ...(reason === null ? {} : { reason }),
+  ...(editedInput === null ? {} : { args: editedInput }),
+})
+
+function callOf(
+  agent: CodingAgent,
+  { cwd, ...call }: Omit<AgentCall, 'agent' | 'cwd'> & { cwd?: string | null | undefined },
+): AgentCall {
+  return { agent, cwd: cwd ?? null, ...call }
+}
+
+/** By the name in the path. */
+export const programs: Readonly<Record<string, HookProgram>> = {
+  claude: hooksOf('CLAUDE'),
+  codex: hooksOf('CODEX'),
+  copilot,
+  gemini,
+  opencode,
+}

@@ -1,0 +1,198 @@
+/**
+ * A coding agent asks about one of its calls: the question of `askPermission`, with the arguments that people read and gates
+ * judge, under a name by which the agent finds its call again.
+ */
+import { createHash, randomUUID } from 'node:crypto'
+import { AppError } from '../../core/errors.ts'
+import {
+  canonicalJson,
+  hashJson,
+  isJsonObject,
+  jsonTooBig,
+  type Json,
+  type JsonObject,
+} from '../../core/json.ts'
+import { type Ctx, projectOf, recallRequests } from '../access/index.ts'
+import { answerQuestion, reportLimits, reportOutcome } from '../calls/index.ts'
+import { loadCalls, type ToolCall } from '../tool-calls/index.ts'
+import { effectsOf } from './effects.ts'
+import { agentTitles, findAgentTool, nameOf, type CodingAgent } from './tool.ts'
+
+/** A call of a coding agent, as it tells it. */
+export interface AgentCall {
+  agent: CodingAgent
+  tool: string
+  input: JsonObject
+  cwd: string | null
+  session: string | null
+  /** The agent's own id of the call; null when it gives none. */
+  callId: string | null
+}
+
+export interface AgentAnswer {
+  answer: 'ALLOW' | 'DENY' | 'WAIT'
+  /** For the agent's model; null with ALLOW. */
+  reason: string | null
+  /** The input that may run, when an approver has changed it; else null. */
+  editedInput: JsonObject | null
+}
+
+export interface AgentAsker {
+  /** How long the agent waits, in milliseconds. */
+  maxMs: number
+  signal: AbortSignal
+  /** Whether the agent runs another input than the one it asked about. */
+  takesEdits: boolean
+}
+
+/** Where the programs put the command, path or address; the first that is a text. */
+const targetKeys = [
+  'command',
+  'cmd',
+  'file_path',
+  'filePath',
+  'notebook_path',
+  'absolute_path',
+  'path',
+  'url',
+  'query',
+  'pattern',
+]
+
+/** What a call acts on, and where its program puts it. */
+interface LiftedText {
+  key: string
+  value: string
+}
+
+function targetOf(input: JsonObject): LiftedText | null {
+  const key = targetKeys.find((name) => typeof input[name] === 'string')
+  return key === undefined ? null : { key, value: input[key] as string }
+}
+
+/** The arguments of the tool that stands for the agent. */
+function argumentsOf({ tool, input, cwd, session }: AgentCall): JsonObject {
+  const target = targetOf(input)
+  const { [target?.key ?? '']: _lifted, ...rest } = input
+  return {
+    tool,
+    ...(target ? { target: target.value } : {}),
+    input: target ? rest : input,
+    ...(cwd === null ? {} : { cwd }),
+    ...(session === null ? {} : { session }),
+    effects: effectsOf(tool, target?.value ?? null, cwd),
+  }
+}
+
+/**
+ * The answer to an agent, after at most `maxMs`. ALLOW is given once; what was approved with another input is denied to an
+ * agent that takes no edits. NOT_FOUND until the agent was added to the project.
+ */
+export async function askAsAgent(ctx: Ctx, call: AgentCall, asker: AgentAsker): Promise<AgentAnswer> {
+  const projectId = await projectOf(ctx, null)
+  const toolId = await findAgentTool(ctx.db, projectId, call.agent)
+  if (toolId === null)
+    throw new AppError(
+      'NOT_FOUND',
+      `${agentTitles[call.agent]} is not added to this project: run gatehouse agents install ${nameOf(call.agent)}.`,
+    )
+  const given = argumentsOf(call)
+  const idempotencyKey = await keyOf(ctx, projectId, call, given)
+  const { answer, reason, toolCall } = await answerQuestion(
+    ctx,
+    { toolId, arguments: given, idempotencyKey },
+    { ...asker, whyNot: (approved) => whyNot(approved, call, given, asker.takesEdits) },
+  )
+  return { answer, reason, editedInput: answer === 'ALLOW' ? editOf(toolCall, call, given) : null }
+}
+
+/** The input as it was approved, under the agent's own names; null when it is what the agent asked about. */
+function editOf(approved: ToolCall, { input }: AgentCall, given: JsonObject): JsonObject | null {
+  const { target, input: rest } = approved.arguments ?? {}
+  if (target === given['target'] && hashJson(rest) === hashJson(given['input'])) return null
+  const known = targetOf(input)
+  return { ...(rest as JsonObject), ...(known ? { [known.key]: target! } : {}) }
+}
+
+/** What an approver may not change, because the agent decides it. */
+const claims = ['tool', 'cwd', 'session', 'effects'] as const
+
+function whyNot(approved: ToolCall, call: AgentCall, given: JsonObject, takesEdits: boolean): string | null {
+  const final = approved.arguments ?? {}
+  const isSame = (name: string) => hashJson(final[name] ?? null) === hashJson(given[name] ?? null)
+  const changed = claims.find((name) => !isSame(name))
+  const lacksTarget =
+    targetOf(call.input) === null ? final['target'] !== undefined : typeof final['target'] !== 'string'
+  if (changed !== undefined || lacksTarget || !isJsonObject(final['input']))
+    return `An approver has changed ${changed ?? 'the target'}, which only the agent decides. The call was not run.`
+  const edited = editOf(approved, call, given)
+  if (!edited || takesEdits) return null
+  return `An approver allows this call only with another input: ${canonicalJson(edited)}. The call was not run: ask with that input.`
+}
+
+/** Ids of agents have no end: a text of one length for each. */
+const digestOf = (part: string | null): string =>
+  createHash('sha256')
+    .update(part ?? '')
+    .digest('base64url')
+
+const prefixOf = ({ agent, session }: AgentCall): string => `${nameOf(agent)} ${digestOf(session)} `
+
+/** The calls of the session by their keys, the newest first. */
+async function callsOfSession(ctx: Ctx, projectId: string, call: AgentCall) {
+  const known = await recallRequests(ctx.db, {
+    projectId,
+    principalId: ctx.principal.id,
+    operation: 'tools:Call',
+    key: prefixOf(call),
+  })
+  const rows = await loadCalls(
+    ctx.db,
+    known.map(({ resultId }) => resultId),
+  )
+  const calls = new Map(rows.map((one) => [one.id, one]))
+  return known.flatMap(({ key, resultId }) => {
+    const found = calls.get(resultId)
+    return found ? [{ key, call: found }] : []
+  })
+}
+
+/**
+ * The name of the call. An equal one whose agent does not wait for it any more, and which nobody has run, is this one: models
+ * repeat what they were told to try again. Any other call is a new one: a permission that was given is not reused.
+ */
+async function keyOf(ctx: Ctx, projectId: string, call: AgentCall, given: JsonObject): Promise<string> {
+  const own = `${prefixOf(call)}${call.callId === null ? randomUUID() : digestOf(call.callId)}`
+  const known = await callsOfSession(ctx, projectId, call)
+  if (known.some(({ key }) => key === own)) return own
+  const wanted = hashJson(given)
+  const left = known.find(({ call: one }) => isLeft(one) && hashJson(one.arguments) === wanted)
+  return left?.key ?? own
+}
+
+const isLeft = ({ status, callerWaitsUntil }: ToolCall): boolean =>
+  ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED'].includes(status) &&
+  (callerWaitsUntil === null || callerWaitsUntil.getTime() < Date.now())
+
+/**
+ * The agent says how a call ended that it was allowed. The same report again changes nothing, and one about a call that it did
+ * not ask about has no effect. CONFLICT when the call has another outcome.
+ */
+export async function reportAsAgent(
+  ctx: Ctx,
+  call: AgentCall,
+  output: Json,
+  isError: boolean,
+): Promise<void> {
+  const known = await callsOfSession(ctx, await projectOf(ctx, null), call)
+  const words = wordsOf(argumentsOf(call))
+  const mine =
+    known.find(({ key }) => call.callId !== null && key === `${prefixOf(call)}${digestOf(call.callId)}`) ??
+    known.findLast(({ call: one }) => one.status === 'EXECUTING' && wordsOf(one.arguments ?? {}) === words)
+  if (!mine) return
+  const isTooBig = jsonTooBig(output, reportLimits) !== null
+  await reportOutcome(ctx, mine.call, isTooBig ? 'The output was too large to keep.' : output, isError)
+}
+
+/** What a call does, as it was approved. */
+const wordsOf = ({ tool, target, input }: JsonObject): string => hashJson([tool!, target ?? null, input!])
