@@ -243,7 +243,7 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
       return true
     }
     try {
-      expect((await call(h, logins, ada, 'second')).status).toBe('SUCCEEDED')
+      expect(await call(h, logins, ada, 'second')).toMatchObject({ status: 'SUCCEEDED' })
     } finally {
       logins.server.guard = believing
     }
@@ -278,14 +278,19 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
 
   test('an MCP client is told where to log in, and its repeat finds the call that ran', async () => {
     await logIn(h, logins, bob)
-    const agent = await makeAgent(h, { name: `bridge_${ada.keyId.slice(-6)}`, toolIds: [logins.toolId] })
+    const carol = await addPerson(h, 'carol', { role: 'CALLER' })
+    const agent = await makeAgent(h, {
+      name: `bridge_${ada.keyId.slice(-6)}`,
+      toolIds: [logins.toolId],
+      mcp: { enabled: true },
+    })
     const name = (await h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: logins.toolId })).data[
       'tool'
     ].name
     const ask = async () => {
       const response = await fetch(`${h.url}/mcp/${agent}`, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', authorization: `Bearer ${ada.key}` },
+        headers: { 'content-type': 'application/json', authorization: `Bearer ${carol.key}` },
         body: JSON.stringify({
           jsonrpc: '2.0',
           id: 1,
@@ -293,7 +298,9 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
           params: { name: `${name}_echo`, arguments: { message: 'bridge' } },
         }),
       })
-      return ((await response.json()) as { result: any }).result
+      const text = await response.text()
+      expect(text).toContain('"result"')
+      return (JSON.parse(text) as { result: any }).result
     }
     const pending = await ask()
     expect(pending.structuredContent).toMatchObject({
@@ -301,10 +308,10 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
       login_url: `${h.url}/approvals/${pending.structuredContent.approval_id}`,
     })
     expect(pending.content[0].text).toContain('has to log in at the server of the tool')
-    await logIn(h, logins, ada)
+    await logIn(h, logins, carol)
     await expect.poll(() => statusOf(pending.structuredContent.call_id)).toBe('SUCCEEDED')
     expect((await ask()).content).toEqual([{ type: 'text', text: 'echoed' }])
-    expect(said()).toEqual(['ada: bridge'])
+    expect(said()).toEqual(['carol: bridge'])
   })
 
   test('a refusal of what the account may do names the account, and keeps the login', async () => {

@@ -169,6 +169,8 @@ export async function finishLogin(
       login: { verifier, discovery },
       returned: { code, iss: params.get('iss') ?? undefined },
     })
+    // A renewal finds the authorization server by it.
+    if (challenge.metadataUrl !== null) await store.save({ metadataUrl: challenge.metadataUrl })
   } catch (error) {
     services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
     await auditLogin(services, row, startedBy, 'failed')
