@@ -39,7 +39,7 @@ const judged = readdirSync(join(import.meta.dirname, 'test'), { recursive: true,
 const stateful = [
   'test/adversary/{login-in-another-browser,secrets}.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
-  'test/web/upstream-login.test.ts',
+  'test/web/{own-login,upstream-login}.test.ts',
   'test/journeys/{own-logins,upstreams}.test.ts',
 ]
 

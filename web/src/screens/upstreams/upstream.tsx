@@ -1,5 +1,5 @@
 /** One upstream: its state, its tools, what changed while one looked, and the ways to mend it. */
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
@@ -95,6 +95,11 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
 /** Who has logged in, and the reader's own login. */
 function Logins({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
   const { loginCount = 0, ownLoginAt = null } = tool.upstream ?? {}
+  // The login ends in another window.
+  useEffect(() => {
+    window.addEventListener('focus', reload)
+    return () => window.removeEventListener('focus', reload)
+  }, [reload])
   return (
     <section aria-label={t('Logins')}>
       <h2>{t('Logins')}</h2>
