@@ -14,6 +14,7 @@ import {
   type Person,
 } from '../support/own-logins.ts'
 import { browse } from '../support/browser.ts'
+import { startLegacy } from '../support/legacy-server.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import { hasPeers } from '../support/peers.ts'
 
@@ -330,6 +331,42 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
       logins.server.guard = believing
     }
     expect((await call(h, logins, ada, 'again')).status).toBe('SUCCEEDED')
+  })
+
+  test('two people share no session of a server with sessions, and a login again opens another one', async () => {
+    const legacy = await startLegacy()
+    try {
+      const config = { mcp: { url: legacy.url, login: 'PER_PERSON' } }
+      const { tool } = await h.mutate(
+        'createTool',
+        { name: `old_${ada.keyId.slice(-6)}`, config },
+        'tool { id }',
+      )
+      // It asks for no token: what is said about its sessions does not depend on one.
+      const connect = (person: Person, id: string) =>
+        query(
+          h.app.services.db,
+          sql`insert into person_logins (id, upstream_id, project_id, person, connected_at)
+            select ${id}, id, project_id, ${person.keyId}, now() from upstreams where id = ${tool.id}
+            on conflict (upstream_id, person) do update set id = excluded.id`,
+        )
+      await connect(ada, 'first of ada')
+      await connect(bob, 'first of bob')
+      const before = legacy.opened()
+      const use = async (person: Person) => {
+        const input = { toolId: tool.id, action: 'one' }
+        const made = await h.mutate('callTool', input, 'toolCall { status }', person.key)
+        expect(made['toolCall']).toEqual({ status: 'SUCCEEDED' })
+      }
+      for (const person of [ada, bob, ada, bob]) await use(person)
+      expect(legacy.opened() - before).toBe(2)
+      await connect(ada, 'second of ada')
+      await use(ada)
+      await use(bob)
+      expect(legacy.opened() - before).toBe(3)
+    } finally {
+      await legacy.close()
+    }
   })
 
   test('a person who leaves while a call waits: nobody can log in for it, and it never runs', async () => {
