@@ -13,7 +13,8 @@ import {
   type OwnLogins,
   type Person,
 } from '../support/own-logins.ts'
-import { browse } from '../support/browser.ts'
+import { browse, confirmLogin, type Jar } from '../support/browser.ts'
+import { openTab } from '../support/cookie-jar.ts'
 import { startLegacy } from '../support/legacy-server.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import { hasPeers } from '../support/peers.ts'
@@ -369,17 +370,58 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
     }
   })
 
-  test('a person who leaves while a call waits: nobody can log in for it, and it never runs', async () => {
+  test('a person who leaves while a call waits: no login that was begun counts, and the call never runs', async () => {
     await logIn(h, logins, bob)
     const waits = await call(h, logins, ada, 'gone')
     expect(waits.status).toBe('AWAITING_APPROVAL')
     const { url } = await h.mutate('logInToUpstream', { toolId: logins.toolId }, 'url', ada.key)
+    const cookies: Jar = new Map()
+    await openTab(h.url, cookies).signIn(ada.key)
+    const goesOn = await confirmLogin(url, cookies)
+    expect(goesOn).toContain(logins.issuer.issuer)
     await h.mutate('revokeApiKey', { id: ada.keyId }, 'apiKey { id }')
-    expect(url).toContain('/oauth/login?state=')
-    expect((await h.mutate('logInToUpstream', { toolId: logins.toolId }, 'url', bob.key))['url']).toBeTruthy()
-    await logIn(h, logins, bob)
+    logins.issuer.account = 'ada'
+    expect((await browse(goesOn, {}, cookies)).text).toContain('This login has ended')
+    const left = sql`select 1 from person_logins where person = ${ada.keyId}`
+    expect(await query(h.app.services.db, left)).toEqual([])
+    // What waits for others goes on, and this does not.
+    const carol = await addPerson(h, 'carol')
+    const other = await call(h, logins, carol, 'stays')
+    await logIn(h, logins, carol)
+    await expect.poll(() => statusOf(other.id)).toBe('SUCCEEDED')
     expect(await statusOf(waits.id)).toBe('AWAITING_APPROVAL')
-    expect(said()).toEqual([])
+    expect(said()).toEqual(['carol: stays'])
+  })
+
+  test('a login that ends in the middle of a run: its next call waits for another one', async () => {
+    await logIn(h, logins, ada)
+    const { run } = logins.server.tools.get('echo')!
+    const name = (await h.gql('query($id: ID!) { tool(id: $id) { name } }', { id: logins.toolId })).data[
+      'tool'
+    ].name
+    const agent = await makeAgent(h, { name: `middle_${ada.keyId.slice(-6)}`, toolIds: [logins.toolId] })
+    const one = (message: string) => `call ${name}_echo {"message":"${message}"}\nthen\n`
+    logins.server.tools.get('echo')!.run = async (args, context) => {
+      if (args['message'] === 'before')
+        await h.mutate('logOutOfUpstream', { toolId: logins.toolId }, 'tool { id }', ada.key)
+      return run(args, context)
+    }
+    try {
+      const prompt = `${one('before')}${one('after')}say done`
+      const { generation } = await h.mutate(
+        'startGeneration',
+        { agentId: agent, prompt },
+        'generation { id }',
+        ada.key,
+      )
+      await h.until(generation.id, ['AWAITING_APPROVAL'])
+      expect(said()).toEqual(['ada: before'])
+      await logIn(other, logins, ada)
+      await h.until(generation.id, ['COMPLETED'])
+      expect(said()).toEqual(['ada: after', 'ada: before'])
+    } finally {
+      logins.server.tools.get('echo')!.run = run
+    }
   })
 
   test('logins go with the key, with the person who logs out, and with the tool', async () => {
