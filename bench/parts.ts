@@ -18,6 +18,7 @@ import { measureScale } from './scale.ts'
 import { measureSizing } from './sizing.ts'
 import { measureStatements } from './statements.ts'
 import { measureTasks } from './tasks.ts'
+import { measureToolSearch } from './tool-search.ts'
 import { measureUnits } from './units.ts'
 import { measureUpstreams } from './upstreams.ts'
 import { measureWebhooks } from './webhooks.ts'
@@ -44,4 +45,5 @@ export const parts: Record<string, (given: Pick<BenchArguments, 'runs'>) => Prom
   page: measurePage,
   'page-size': measurePageSize,
   tasks: measureTasks,
+  'tool-search': measureToolSearch,
 }

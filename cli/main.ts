@@ -4,6 +4,7 @@ import { readFileSync } from 'node:fs'
 import { GatehouseError, readJson, writeJson } from '../client/index.ts'
 import { approvals } from './approvals.ts'
 import { backup, restore } from './backups.ts'
+import { withCodingAgents } from './coding-agents.ts'
 import { completionOf } from './completion.ts'
 import { connect } from './connect.ts'
 import { keys } from './keys.ts'
@@ -22,6 +23,7 @@ const commands: Record<string, Command> = {
   run,
   approvals,
   ...nouns,
+  agents: withCodingAgents(nouns['agents']!),
   pause,
   resume,
   keys,

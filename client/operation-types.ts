@@ -45,6 +45,9 @@ export type ToolCallStatus = 'APPROVED' | 'AWAITING_APPROVAL' | 'AWAITING_CLIENT
 /** Whether the model may or must call tools in a step. */
 export type ToolChoiceMode = 'AUTO' | 'NONE' | 'REQUIRED'
 
+/** Which tools of an agent its model and MCP clients get at once. */
+export type ToolLoading = 'ALL' | 'SEARCH'
+
 /** The verdict of a person. */
 export type Verdict = 'APPROVE' | 'REJECT'
 
@@ -216,6 +219,10 @@ export interface StartGenerationInput {
   timeoutMs?: number | null
   /** Whether the model may or must call tools; a named tool is forced in the first step only. Default: that of the agent. */
   toolChoice?: ToolChoiceInput | null
+  /** SEARCH sends search_tools in place of the tools of an agent that has more of them than toolLoadingThreshold: what the model finds or calls is in its next requests. MCP clients get search_tools and call_tool. Default: that of the agent. */
+  toolLoading?: ToolLoading | null
+  /** The most callable tools of a step, 0 to 1,000, with which all are sent although toolLoading is SEARCH. Each tool of an MCP server counts. Default: that of the agent. */
+  toolLoadingThreshold?: number | null
 }
 
 /** Settings of one step (step) or of a range of steps (fromStep, toStep). The first rule that covers a step applies. */

@@ -45,6 +45,9 @@ const machine = process.arch === 'arm64' ? 'aarch64' : 'x86_64'
 const programs = {
   codex: `codex-linux-${process.arch}/vendor/${machine}-unknown-linux-musl/bin/codex`,
   opencode: `opencode-linux-${process.arch}/bin/opencode`,
+  claude: `@anthropic-ai/claude-code-linux-${process.arch}/claude`,
+  copilot: `@github/copilot-linux-${process.arch}/copilot`,
+  gemini: '@google/gemini-cli/bundle/gemini.js',
 }
 
 /** The path of this program; null where it is not installed, or not made for this platform. */

@@ -167,6 +167,36 @@ describe.skipIf(!hasChromium)('agents', () => {
     await v.close()
   })
 
+  test('an agent is set to search its tools, and its surface and the steps of its runs say what these take', async () => {
+    const { id } = await create('Searcher', { toolIds: [toolId] })
+    const v = await visit(browser, h, `/agents/${id}`)
+    await v.page.getByText('What its model sees, and when').click()
+    await v.page.getByRole('combobox', { name: 'Tools in a request' }).selectOption('SEARCH')
+    await v.page.getByRole('textbox', { name: 'Search with more tools than' }).fill('0')
+    await shoot(v.page, 'tool-search')
+    await v.page.getByRole('button', { name: 'Save', exact: true }).click()
+    await v.page.getByText('Saved Searcher as version 2.').waitFor()
+    expect(await read(id, 'toolLoading toolLoadingThreshold')).toEqual({
+      toolLoading: 'SEARCH',
+      toolLoadingThreshold: 0,
+    })
+    await v.page.goto(`${h.url}/agents/${id}?tab=surface`)
+    await v.page
+      .getByText(
+        /^In the first request of a run: 1 tool of [\d,.]+ \w+, about \d+ tokens\. With all tools: 1 tool of /,
+      )
+      .waitFor()
+    await shoot(v.page, 'tool-sizes')
+    const run = { agentId: id, prompt: 'call search_tools {"query": "color"}' }
+    const { generation } = await h.mutate('startGeneration', run, 'generation { id }')
+    await h.until(generation.id, ['COMPLETED'])
+    await v.page.goto(`${h.url}/runs/${generation.id}?view=timeline`)
+    await v.page.getByRole('button', { name: 'Step 1', exact: true }).click()
+    await v.page.getByText(/^1 tool of [\d,.]+ \w+, about \d+ tokens$/).waitFor()
+    await v.check()
+    await v.close()
+  })
+
   test('the surface shows each name with its gate, and the address for MCP clients is there to copy', async () => {
     const { data } = await h.gql('{ tools(first: 10) { nodes { id name } } }')
     const ids = data['tools'].nodes.map((tool: { id: string }) => tool.id)

@@ -15,6 +15,7 @@ import {
   stopCondition,
   toolChoice,
   toolIds,
+  toolLoading,
   type Budget,
   type McpSettings,
 } from './setting-shapes.ts'
@@ -68,6 +69,32 @@ export const runFields = {
       'Whether the model may or must call tools; a named tool is forced in the first step only.',
     ),
     { otherwise: 'AUTO', or: { mode: 'AUTO' }, shown: null, loosens: true, seen: true },
+  ),
+  toolLoading: field(
+    toolLoading.describe(
+      'SEARCH sends search_tools in place of the tools of an agent that has more of them than toolLoadingThreshold: what the ' +
+        'model finds or calls is in its next requests. MCP clients get search_tools and call_tool.',
+    ),
+    {
+      otherwise: 'ALL',
+      or: 'ALL',
+      shown: 'Whether all tools are sent in every request, or those that were found or called.',
+      loosens: false,
+      seen: true,
+    },
+  ),
+  toolLoadingThreshold: field(
+    whole(0, 1000).describe(
+      'The most callable tools of a step, 0 to 1,000, with which all are sent although toolLoading is SEARCH. Each tool of an ' +
+        'MCP server counts.',
+    ),
+    {
+      otherwise: '20',
+      or: 20,
+      shown: 'The most callable tools of a step with which all are sent although toolLoading is SEARCH.',
+      loosens: false,
+      seen: true,
+    },
   ),
   stopConditions: field(
     z

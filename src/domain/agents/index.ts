@@ -3,6 +3,7 @@ export {
   Agent,
   boundIds,
   gatesOf,
+  settingsOf,
   type AgentSettings,
   type RunTool,
   type SettingsOverrides,
@@ -26,6 +27,6 @@ export {
   readAgent,
   rememberedAgent,
 } from './agents.ts'
-export { checkTools, collidingNames } from './names.ts'
+export { callablesOfAgents, checkTools, collidingNames } from './names.ts'
 export { listAgentVersions } from './version-list.ts'
 export { withOverrides } from './overrides.ts'

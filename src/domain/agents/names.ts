@@ -2,8 +2,15 @@
 import { writeJson } from '../../core/json.ts'
 import { invalid, type Issue } from '../../core/errors.ts'
 import type { Ctx, Services } from '../access/index.ts'
-import { collisions, loadAgentCallables, loadCallables, loadTools, runtimeName } from '../tools/index.ts'
-import type { Agent, AgentSettings } from './agent.ts'
+import {
+  collisions,
+  loadAgentCallables,
+  loadCallables,
+  loadTools,
+  runtimeName,
+  type Callable,
+} from '../tools/index.ts'
+import { boundIds, type Agent, type AgentSettings } from './agent.ts'
 
 /**
  * Checks settings against the registry. Throws INVALID with every fault. `own` is an agent that may call itself, with
@@ -47,10 +54,15 @@ export async function checkTools(
 
 /**
  * For each of the caller's own agents, the runtime names that more than one of its tools has now, each once. A saved
- * agent has none; a later change of an upstream may cause some. Calls go to the first tool of that name. Runs four
- * statements, however many agents.
+ * agent has none; a later change of an upstream may cause some. Calls go to the first tool of that name.
  */
 export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promise<string[][]> {
+  const all = await callablesOfAgents(ctx, agents)
+  return all.map((own) => collisions(own.map(({ runtimeName: name }) => name)))
+}
+
+/** For each of the caller's own agents, what it may call, in its order. Runs four statements, however many agents. */
+export async function callablesOfAgents(ctx: Ctx, agents: readonly Agent[]): Promise<Callable[][]> {
   const every = (ids: (agent: Agent) => string[]) => [...new Set(agents.flatMap(ids))]
   const tools = await loadTools(
     ctx.db,
@@ -61,11 +73,9 @@ export async function collidingNames(ctx: Ctx, agents: readonly Agent[]): Promis
     ...(await loadCallables(ctx, tools)),
     ...(await loadAgentCallables(ctx.db, ctx.principal.projectId, callees)),
   ]
-  const names = new Map<string, string[]>()
-  for (const { id, runtimeName: name } of callables) names.set(id, [...(names.get(id) ?? []), name])
-  return agents.map(({ toolIds, agentIds = [] }) =>
-    collisions([...toolIds, ...agentIds].flatMap((id) => names.get(id) ?? [])),
-  )
+  const byId = new Map<string, Callable[]>()
+  for (const one of callables) byId.set(one.id, [...(byId.get(one.id) ?? []), one])
+  return agents.map((agent) => boundIds(agent).flatMap((id) => byId.get(id) ?? []))
 }
 
 function missing(path: string, ids: string[], found: { id: string }[], message: string): Issue[] {

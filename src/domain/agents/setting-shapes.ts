@@ -73,6 +73,16 @@ export const clientTimeoutRule = choice(
   },
 )
 
+export const toolLoading = choice(
+  'ToolLoading',
+  'Which tools of an agent its model and MCP clients get at once.',
+  {
+    ALL: 'All tools are sent in every request.',
+    SEARCH:
+      'An agent with more tools than toolLoadingThreshold sends search_tools, and of its tools those that were found or called.',
+  },
+)
+
 const toolName = text(64, 1)
 /** The most tools of one step; providers accept no more. */
 export const toolIds = ids(text(60, 1)).max(128)

@@ -8,7 +8,13 @@ export {
   setLogLevel,
   type McpSession,
 } from './session.ts'
-export { reservedArguments, reservedNames, type BridgeEntry, type BridgeSurface } from './surface.ts'
+export {
+  reservedArguments,
+  reservedNames,
+  searchSurface,
+  type BridgeEntry,
+  type BridgeSurface,
+} from './surface.ts'
 export { subscriptionOwner, type UpstreamFeatures } from './features.ts'
 export { relayCompletion, relayPrompt, relayResource, type CompletionOptions } from './relay.ts'
 export { isLogLevel, type LogLevel, type Relay as UpstreamRelay } from '../upstream/index.ts'

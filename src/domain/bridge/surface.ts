@@ -1,5 +1,7 @@
 /** The surface of an agent: the tools that MCP clients see, by name. Pure. */
 import { hashJson, type JsonObject } from '../../core/json.ts'
+import type { ToolResult } from '../../core/content.ts'
+import { invalid } from '../../core/errors.ts'
 import type { Agent } from '../agents/index.ts'
 import type { GateMode } from '../gates/index.ts'
 import {
@@ -7,7 +9,11 @@ import {
   policiesOf,
   taskDefaults,
   type TaskPolicy,
+  freeName,
   runtimeName,
+  searchDefinition,
+  searchName,
+  searchResult,
   shownSchema,
   type Callable,
 } from '../tools/index.ts'
@@ -38,15 +44,17 @@ export type BridgeEntry = {
 } & (
   | { kind: 'tool'; toolId: string; action: string | null; task: TaskPolicy }
   | { kind: 'agent' }
+  | { kind: 'search' }
+  | { kind: 'call' }
   | { kind: 'wait' }
   | { kind: 'cancel' }
 )
 
 export interface BridgeSurface {
   agent: Agent
-  /** In listed order: the agent's tools, then the agent itself, then the built-in tools. */
+  /** In listed order: the agent's tools, or those with which they are found and called; the agent itself; the built-in tools. */
   entries: BridgeEntry[]
-  /** The entries, and the built-in tools also where they are not listed: a late call, or one whose gate is gone, names them. */
+  /** All tools, and the built-in ones also where they are not listed: a late call, or one whose gate is gone, names them. */
   byName: ReadonlyMap<string, BridgeEntry>
   features: UpstreamFeatures
   /** The callables behind the entries of tools, by name. */
@@ -72,15 +80,16 @@ export function bridgeSurface(
   for (const callable of callables)
     if (callable.kind !== 'client' && (active === null || active.includes(callable.id)))
       if (!served.has(callable.runtimeName)) served.set(callable.runtimeName, callable)
-  const entries: BridgeEntry[] = [...served.values()].map((callable) => toolEntry(callable, agent))
-  const names = new Set(entries.map((entry) => entry.name))
-  entries.push(agentEntry(agent, names))
-  const gated =
-    entries.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
+  const tools: BridgeEntry[] = [...served.values()].map((callable) => toolEntry(callable, agent))
+  const names = new Set(tools.map((entry) => entry.name))
+  const isSearched = agent.toolLoading === 'SEARCH' && tools.length > agent.toolLoadingThreshold
+  const entries = isSearched ? searchEntries([...served.values()]) : [...tools]
+  entries.push(agentEntry(agent, new Set([...names, ...entries.map((entry) => entry.name)])))
+  const gated = tools.some((entry) => entry.gate !== 'NEVER') || callables.some((one) => isGated(one, agent))
   const builtIn = builtInEntries.filter(({ name }) => !names.has(name))
   if (gated) entries.push(...builtIn)
   const hash = hashJson(entries)
-  const byName = new Map([...entries, ...builtIn].map((entry) => [entry.name, entry]))
+  const byName = new Map([...tools, ...entries, ...builtIn].map((entry) => [entry.name, entry]))
   return { agent, entries, byName, features, callables: served, catalogHashes, hash }
 }
 
@@ -202,3 +211,50 @@ const builtInEntries: readonly BridgeEntry[] = [
     annotations: { destructiveHint: false, idempotentHint: true, openWorldHint: false },
   },
 ]
+
+/** The tools with which those that are not listed are found and called. */
+function searchEntries(tools: readonly Callable[]): BridgeEntry[] {
+  const isTaken = (name: string) => tools.some((tool) => tool.runtimeName === name)
+  const callName = freeName('call_tool', isTaken)
+  const next = `Call what it finds by its name, or with ${callName}.`
+  const none = { outputSchema: null, gate: 'NEVER' } as const
+  return [
+    {
+      ...none,
+      ...searchDefinition(tools, next),
+      kind: 'search',
+      name: freeName(searchName, isTaken),
+      title: 'Find tools',
+      annotations: { readOnlyHint: true, idempotentHint: true, openWorldHint: false },
+    },
+    {
+      ...none,
+      kind: 'call',
+      name: callName,
+      title: 'Call a tool',
+      description:
+        'Calls a tool by its name, as if it were listed. Its arguments are those of its own inputSchema.',
+      inputSchema: {
+        type: 'object',
+        properties: { name: { type: 'string' }, arguments: { type: 'object' } },
+        required: ['name'],
+        additionalProperties: false,
+      },
+      annotations: {},
+    },
+  ]
+}
+
+/** What a search finds on this surface, each tool with the schema that a call needs. Throws INVALID. */
+export function searchSurface({ agent, byName, callables }: BridgeSurface, given: JsonObject): ToolResult {
+  const tools = [...byName.values()].flatMap(({ kind, name }) =>
+    kind === 'tool' ? [callables.get(name)!] : [],
+  )
+  const found = searchResult(tools, given, agent.projectId, ({ runtimeName: name }) => {
+    const { description, inputSchema, gate } = byName.get(name)!
+    const gated = gate === 'NEVER' ? {} : { gate: gate.toLowerCase() }
+    return { ...(description ? { description } : {}), inputSchema, ...gated }
+  })
+  if (!found.ok) throw invalid(found.issues)
+  return found.result
+}

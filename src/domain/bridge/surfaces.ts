@@ -106,14 +106,13 @@ function visibleSurface(policy: Policy, surface: BridgeSurface): BridgeSurface {
 
 /** Leaves out what the policy does not allow to be called. */
 function narrowSurface(policy: Policy, surface: BridgeSurface): BridgeSurface {
-  const may = (entry: BridgeEntry) =>
-    entry.kind === 'wait' ||
-    entry.kind === 'cancel' ||
-    (entry.kind === 'tool'
-      ? allows(policy, 'tools:Call', `tool/${entry.toolId}`)
-      : allows(policy, 'generations:Start', `agent/${surface.agent.id}`))
+  const may = (entry: BridgeEntry) => {
+    if (entry.kind === 'tool') return allows(policy, 'tools:Call', `tool/${entry.toolId}`)
+    return entry.kind !== 'agent' || allows(policy, 'generations:Start', `agent/${surface.agent.id}`)
+  }
   const features = visibleFeatures(policy, surface.features)
-  if (surface.entries.every(may)) return features === surface.features ? surface : { ...surface, features }
+  if ([...surface.byName.values()].every(may))
+    return features === surface.features ? surface : { ...surface, features }
   const byName = new Map([...surface.byName].filter(([, entry]) => may(entry)))
   return { ...surface, features, entries: surface.entries.filter(may), byName }
 }

@@ -18,6 +18,8 @@ export {
   type UsedModel,
   leftOutTool,
   stepShape,
+  agentToolSize,
+  type AgentToolSize,
   failedAttempt,
 } from './steps.ts'
 export { showStepsBetween, showStepsOf } from './context/history.ts'
@@ -31,6 +33,7 @@ export {
 } from './usable-providers.ts'
 export { readEvents, watchGeneration, getGenerations, getSteps, loadFailedAttemptsOf } from './read.ts'
 export { loadLeftOutOf } from './step/left-out.ts'
+export { loadToolSizes } from './step/tool-loading.ts'
 export {
   countGenerations,
   generationFilter,

@@ -3,7 +3,7 @@ import { textOfWords } from '../../store/db/lists.ts'
 import { wordsOf } from '../../core/check.ts'
 import type { Message } from '../models/index.ts'
 import { assertMay, type Ctx } from '../access/index.ts'
-import type { AgentSettings } from '../agents/index.ts'
+import { settingsOf, type AgentSettings } from '../agents/index.ts'
 import type { Generation } from './generation.ts'
 import { type InputMessage, shownMessage } from '../threads/index.ts'
 
@@ -47,5 +47,5 @@ export function inputOf({ input }: Pick<Generation, 'input'>): InputMessage[] {
 export async function settingsOfRun(ctx: Ctx, generation: Generation): Promise<AgentSettings> {
   const { projectId, agentId, settings } = generation
   await assertMay(ctx, 'agents:Get', projectId, `agent/${agentId}`, { agentId })
-  return settings
+  return { ...settings, ...settingsOf(settings) }
 }

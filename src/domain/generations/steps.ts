@@ -40,6 +40,28 @@ export interface LeftOutTool extends StepTool, z.output<typeof leftOutTool> {
   isRefused: boolean
 }
 
+/** What tools take in a request to a model. */
+export const toolSize = part('ToolSize', 'What the tools take in a request to the model.', {
+  tools: view.int('How many tools the request has, also those that Gatehouse adds.'),
+  bytes: view.int(
+    'The bytes of their names, descriptions and schemas, as JSON before the provider’s own form.',
+  ),
+  tokens: view.int('The tokens that these bytes are estimated to be.'),
+})
+export type ToolSize = z.output<typeof toolSize>
+
+export const agentToolSize = part(
+  'AgentToolSize',
+  'What the tools of an agent take in a request to its model.',
+  {
+    all: toolSize.describe('With all tools of the agent; client tools that a run brings are not counted.'),
+    first: toolSize.describe(
+      'In the first request of a run: less than all where toolLoading leaves tools to be found.',
+    ),
+  },
+)
+export type AgentToolSize = z.output<typeof agentToolSize>
+
 /** One committed model response. */
 export const stepShape = part('Step', 'One response of the model with its tool calls.', {
   id: idOf('step'),
@@ -56,6 +78,9 @@ export const stepShape = part('Step', 'One response of the model with its tool c
     .jsonObject(
       'Counts of the parts of the history that the model did not receive; null when it received all.',
     )
+    .nullable(),
+  toolSize: toolSize
+    .describe('What the tools took in the request of this step; null for a step of an older release.')
     .nullable(),
   startedAt: view
     .date(

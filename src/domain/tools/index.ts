@@ -89,6 +89,7 @@ export {
   type ToolDefinition,
   taskPolicy,
 } from './fields.ts'
+export { freeName, isSearchName, namesFound, searchDefinition, searchName, searchResult } from './search.ts'
 export { hasActions, toolKind, toolKinds, type ToolKind } from './tool-kinds.ts'
 export { httpMethod } from './kinds/http-config.ts'
 export { actionGates, mcpInputOf, mcpRelay } from './kinds/mcp-config.ts'

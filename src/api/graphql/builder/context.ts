@@ -39,6 +39,8 @@ import {
   loadAskedUnder,
   loadFailedAttemptsOf,
   loadLeftOutOf,
+  loadToolSizes,
+  type AgentToolSize,
   loadTotalCosts,
   showStepsOf,
   loadTotalUsage,
@@ -119,6 +121,7 @@ export interface Loaders {
   personLogins: DataLoader<string, PersonLogins>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
+  toolSizes: DataLoader<Agent, AgentToolSize, string>
   leftOutOf: DataLoader<string, LeftOutTool[]>
   /** By approval, which the resolver that loaded it has authorised: why the caller may not decide it; null: it may. */
   whyNotDecide: DataLoader<Approval, string | null, string>
@@ -262,6 +265,7 @@ function makeLoaders(ctx: Ctx): Loaders {
       maxBatchSize: 200,
     }),
     collidingNames: new DataLoader((agents) => collidingNames(ctx, agents), { cacheKeyFn: ({ id }) => id }),
+    toolSizes: new DataLoader((agents) => loadToolSizes(ctx, agents), { cacheKeyFn: ({ id }) => id }),
     leftOutOf: new DataLoader((ids) => loadLeftOutOf(ctx.db, ids), { maxBatchSize: 200 }),
     stepsOf: grouped((ids) => showStepsOf(ctx.db, ids)),
     openCallsOf: grouped((ids) => loadOpenCallsOf(ctx.db, ids)),

@@ -12,6 +12,7 @@ const loaderOf: Partial<
       keyof Loaders,
       | 'asked'
       | 'collidingNames'
+      | 'toolSizes'
       | 'whyNotDecide'
       | 'webhookProgress'
       | 'webhookMessages'

@@ -3,6 +3,7 @@ import {
   type Step,
   type Generation,
   leftOutTool,
+  agentToolSize,
   stepShape,
   failedAttempt,
 } from '../../../domain/generations/index.ts'
@@ -11,7 +12,7 @@ import { textOf } from '../../../domain/models/index.ts'
 import { callPage, callsAfter, firstOf } from './event-pages.ts'
 import { listMaxima } from '../builder/list-bounds.ts'
 
-/** Adds leftOut to Step and Agent. */
+/** Adds leftOut to Step and Agent, and the sizes of tools to Agent. */
 function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
   const LeftOutTool = shapes.object(leftOutTool)
   builder.objectField(StepRef, 'leftOut', (t) =>
@@ -27,6 +28,15 @@ function addLeftOut({ builder, shapes, Step: StepRef, Agent }: Refs): void {
       description:
         'The tools that the model did not get in the newest run of the agent that asked its model.',
       resolve: (agent, _args, { loaders }) => loaders.leftOutOf.load(agent.id),
+    }),
+  )
+  builder.objectField(Agent, 'toolSize', (t) =>
+    t.field({
+      type: shapes.object(agentToolSize),
+      description: 'What the tools of the agent take in a request to its model.',
+      // The schemas of all its tools are written.
+      complexity: 50,
+      resolve: (agent, _args, { loaders }) => loaders.toolSizes.load(agent),
     }),
   )
 }

@@ -10,6 +10,7 @@ import {
   callAgentTool,
   cancelOwnCall,
   readCallHandle,
+  searchSurface,
   startAgentRun,
 } from '../../../domain/bridge/index.ts'
 import { asAppError } from '../../../domain/access/index.ts'
@@ -90,16 +91,27 @@ export function callTool(
   context: CallContext,
   send: SendServerRequest,
 ): Promise<ToolsCallResult> {
-  const entry = request.surface.byName.get(params.name)
-  return asCallUnit(request, params, entry?.kind ?? 'unknown', async (ctx) => {
+  const { byName } = request.surface
+  const asked = byName.get(params.name)?.kind === 'call' ? innerCall(params) : params
+  const entry = byName.get(asked.name)
+  return asCallUnit(request, asked, entry?.kind ?? 'unknown', async (ctx) => {
     try {
-      if (!entry) throw unknownTool(request, params.name)
-      const result = await callEntry({ ...request, ctx }, entry, params, context, send)
+      if (!entry) throw unknownTool(request, asked.name)
+      const result = await callEntry({ ...request, ctx }, entry, asked, context, send)
       return readableResult(request, entry, result)
     } catch (error) {
       return readableResult(request, entry, failureOf(request, error))
     }
   })
+}
+
+/** The call that call_tool stands for: from here on it is that one, by name, arguments and hash. Itself when it stands for none. */
+function innerCall(params: CallParams): CallParams {
+  if (!isJsonObject(params.arguments)) return params
+  const { name, arguments: given, ...more } = params.arguments
+  return typeof name === 'string' && Object.keys(more).length === 0
+    ? { ...params, name, arguments: given }
+    : params
 }
 
 /** A result when the model can act on the failure: it may wait for a limit, or correct its arguments. Else throws. */
@@ -141,6 +153,15 @@ function start(call: ToolsCall, entry: BridgeEntry, args: ToolArguments): Promis
       return startTool(call, entry, args)
     case 'agent':
       return beginGeneration(call, args)
+    case 'search':
+      return Promise.resolve({
+        result: searchSurface(call.request.surface, args.toolArguments) as ToolsCallResult,
+      })
+    case 'call':
+      throw invalidAt(
+        ['arguments'],
+        'must be the name of another tool, and as arguments its own, reserved ones included',
+      )
     case 'wait':
       return Promise.resolve(awaitedCall(args))
     case 'cancel':

@@ -15,9 +15,12 @@ const resource = '/v1/agent'
 const mostSeconds = 86_400
 const defaultSeconds = 30
 
+/** Nobody has decided: the same request may be sent again. */
+const tooEarly = 425
+
 const queryShape = z.object({
   wait: whole(0, mostSeconds),
-  undecided: z.enum(['deny', 'defer']),
+  undecided: z.enum(['deny', 'defer', 'retry']),
 })
 
 /** `pageOf` is the address where people decide. */
@@ -53,7 +56,8 @@ async function answerHook({ request, params }: ApiCall, pageOf: () => string): P
   }
   const asker = { maxMs: wait * 1000, signal: disconnected, takesEdits: event.takesEdits }
   const answer = await askAsAgent(ctx, event.call, asker)
-  return { status: 200, body: event.render(withWords(answer, pageOf())) }
+  const status = answer.answer === 'WAIT' && undecided === 'retry' ? tooEarly : 200
+  return { status, body: event.render(withWords(answer, pageOf())) }
 }
 
 function readQuery(query: URLSearchParams): { wait: number; undecided: Later } {

@@ -23,8 +23,11 @@ interface HookProgram {
   refusal(reason: string): JsonObject
 }
 
-/** What an agent is told that need not wait any longer: `defer` ends a run of Claude Code, which is resumed after the verdict. */
-export type Later = 'deny' | 'defer'
+/**
+ * What an agent is told that need not wait any longer: `defer` ends a run of Claude Code, which is resumed after the verdict;
+ * `retry` is for a command that asks again.
+ */
+export type Later = 'deny' | 'defer' | 'retry'
 
 const name = z.string().min(1).max(200)
 const id = z.string().min(1).max(1000)
@@ -73,7 +76,7 @@ function hooksOf(agent: CodingAgent): HookProgram {
           }),
         }
       check(z.object({ hook_event_name: z.literal('PreToolUse') }), body, [])
-      const undecided = agent === 'CLAUDE' ? later : 'deny'
+      const undecided = agent === 'CLAUDE' && later === 'defer' ? 'defer' : 'deny'
       return {
         call,
         report: null,

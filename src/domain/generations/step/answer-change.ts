@@ -20,12 +20,14 @@ import type { TriagedCall } from '../transaction/triage.ts'
 import { maxParallelCalls, type Turn, type TurnOutcome } from '../transaction/turn.ts'
 import type { AttemptTimes, PreparedRequest } from './request.ts'
 import type { Judgement } from './final-answer.ts'
+import { sizeOfTools } from './tool-loading.ts'
 import { tokensOf } from './store-answer.ts'
 
 /** A response to be committed. */
 export interface ModelResponse {
   plan: StepPlan
   port: ModelPort
+  /** The tools that may be called, by runtime name. */
   tools: Map<string, Callable>
   prepared: PreparedRequest
   answer: ModelAnswer
@@ -115,19 +117,20 @@ const noFailure = { errorCode: null, errorMessage: null, httpStatus: null }
 
 /** The row of the step. `used` are the fields that it has in common with its attempt. */
 function stepRow(
-  { plan, port, tools, prepared, answer, times, parts }: ModelResponse,
+  { plan, port, prepared, answer, times, parts }: ModelResponse,
   used: Omit<NewAttemptRow, 'totalTokens' | keyof typeof noFailure>,
 ): NewStepRow {
   return {
     ...used,
     modelKind: port.providerKind,
     parts,
-    surface: [...tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
+    surface: [...prepared.tools].map(([name, tool]) => ({ name, toolId: tool.id, version: tool.version })),
     toolChoice: prepared.request.toolChoice,
     finishReason: answer.finishReason,
     notice: plan.notice,
     elided: prepared.elided === null ? null : { ...prepared.elided },
     leftOut: prepared.leftOut.length === 0 ? null : prepared.leftOut,
+    toolSize: sizeOfTools(prepared.request.tools),
     firstTokenAt: times.firstTokenAt(),
   }
 }

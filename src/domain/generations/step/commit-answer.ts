@@ -13,7 +13,7 @@ import {
 } from '../../approvals/index.ts'
 import { gatesOf } from '../../agents/index.ts'
 import { judgeGate } from '../../gates/index.ts'
-import { policiesOf, isRunTool, resourceOf, type Callable } from '../../tools/index.ts'
+import { policiesOf, isRunTool, resourceOf } from '../../tools/index.ts'
 import type { AttemptTimes, PreparedRequest } from './request.ts'
 import { commit } from '../transaction/commit.ts'
 import { changeOf, isOffered, type AnswerChange, type ModelResponse } from './answer-change.ts'
@@ -38,13 +38,13 @@ export async function commitAnswer(
   port: ModelPort,
   { prepared, answer, times }: { prepared: PreparedRequest; answer: ModelAnswer; times: AttemptTimes },
 ): Promise<TurnOutcome> {
-  const { tools } = prepared
+  const { callable: tools } = prepared
   const judgement = judgeFinalAnswer({
     ...answer,
     plan,
     outputSchema: turn.generation.settings.outputSchema,
     projectId: turn.generation.projectId,
-    toolNames: [...tools.keys()],
+    toolNames: [...tools.keys(), ...(prepared.search === null ? [] : [prepared.search])],
     offersFinalAnswer: prepared.offersFinalAnswer,
   })
   const parts = answer.parts.map((part) => ({ ...part }))
@@ -91,7 +91,7 @@ async function commitCallsOf(
 ): Promise<TurnOutcome> {
   const { services, generation } = turn
   const parts = answered.parts.map((part) => ({ ...part }))
-  const rules = triageRules(turn, answered.tools, principal)
+  const rules = triageRules(turn, answered.prepared, principal)
   const calls = triageCalls(parts, rules)
   const limited = new Set([...(await limitedOf(turn, calls)), ...paused])
   const made = { ...answered, parts, limited, paused: new Set(paused) }
@@ -133,12 +133,14 @@ function startingChange(turn: Turn, made: ModelResponse, calls: TriagedCall[]): 
 /** Which tools may be called, and what the gates of tool and agent require. */
 function triageRules(
   { generation }: Turn,
-  tools: Map<string, Callable>,
+  { callable, search }: Pick<PreparedRequest, 'callable' | 'search'>,
   principal: Principal | null,
 ): TriageRules {
   const gates = gatesOf(generation.settings)
   return {
-    active: tools,
+    active: callable,
+    search,
+    projectId: generation.projectId,
     mayCall: (tool) =>
       principal !== null &&
       // Whoever starts a run brings its client tools and runs them.

@@ -9,7 +9,7 @@ import { onAbort } from '../../../core/time.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { Services } from '../../access/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../../agents/index.ts'
-import { shownSchema, type Callable } from '../../tools/index.ts'
+import type { Callable } from '../../tools/index.ts'
 import { viewOfHistory, type Elision, limitStepResults } from '../context/context-window.ts'
 import { finalAnswerName, isWrapped } from './final-answer.ts'
 import {
@@ -22,9 +22,9 @@ import {
   type ToolChoice,
   defaultCharsPerToken,
 } from '../../models/index.ts'
-import { isStop, type StepPlan } from '../decide.ts'
-import type { LeftOutTool } from '../steps.ts'
-import { offeredOf, shownDescription, type AcceptedTools } from './left-out.ts'
+import type { StepPlan } from '../decide.ts'
+import type { AcceptedTools } from './left-out.ts'
+import { loadTools, toolsOf, type LoadedTools } from './tool-loading.ts'
 import { watchStream } from './stream-timeout.ts'
 
 /** When an attempt at a model response began and was first answered, by the clock of the database. */
@@ -100,14 +100,11 @@ function* pieces(text: string): Generator<string> {
   if (piece !== '') yield piece
 }
 
-export interface PreparedRequest {
+export interface PreparedRequest extends LoadedTools {
   request: Omit<ModelRequest, 'signal' | 'attempt'>
   /** Whether the hidden tool for structured output is among the tools. */
   offersFinalAnswer: boolean
   elided: Elision | null
-  /** The tools that are offered, by runtime name. */
-  tools: Map<string, Callable>
-  leftOut: LeftOutTool[]
 }
 
 export interface RequestSources {
@@ -127,16 +124,11 @@ export interface RequestSources {
 /** Builds the request: tools, tool choice, settings and the part of the history that fits. Pure. */
 export function prepareRequest(from: RequestSources): PreparedRequest {
   const { settings, plan, port, accepted } = from
-  const offered = offeredOf(
-    from.active,
-    accepted,
-    (name) => isNeeded(settings, plan, name),
-    settings.outputSchema === null ? 0 : 1,
-  )
-  const native =
-    settings.outputSchema !== null && port.capabilities.structuredOutput && offered.tools.size === 0
+  const reserved = settings.outputSchema === null ? 0 : 1
+  const loaded = loadTools(from, reserved)
+  const tools = toolsOf(loaded, accepted)
+  const native = settings.outputSchema !== null && port.capabilities.structuredOutput && tools.length === 0
   const offersFinalAnswer = settings.outputSchema !== null && !native
-  const tools = toolsOf(offered.tools, accepted)
   if (offersFinalAnswer) tools.push(finalAnswerTool(settings.outputSchema!))
   const limited = from.messages.map((message) =>
     message.role === 'tool' ? { ...message, parts: limitStepResults(message.parts) } : message,
@@ -151,7 +143,7 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
     charsPerToken: defaultCharsPerToken,
   })
   return {
-    ...offered,
+    ...loaded,
     offersFinalAnswer,
     elided: Object.values(view.elided).some((n) => n > 0) ? view.elided : null,
     request: {
@@ -173,20 +165,6 @@ export function prepareRequest(from: RequestSources): PreparedRequest {
 function instructionsOf(settings: AgentSettings, plan: StepPlan): string | null {
   if (plan.notice === null) return settings.instructions
   return settings.instructions === null ? plan.notice : `${settings.instructions}\n\n${plan.notice}`
-}
-
-/** Whether the step cannot be made without the tool: it is forced, or ends the run. */
-export function isNeeded(settings: AgentSettings, plan: StepPlan, name: string): boolean {
-  const isForced = plan.final === null && 'tool' in plan.toolChoice && plan.toolChoice.tool === name
-  return isForced || isStop(settings, name)
-}
-
-function toolsOf(offered: Map<string, Callable>, accepted: AcceptedTools): ModelTool[] {
-  return [...offered].map(([name, tool]) => ({
-    name,
-    description: shownDescription(tool.description, accepted),
-    inputSchema: shownSchema(tool),
-  }))
 }
 
 function finalAnswerTool(schema: JsonObject): ModelTool {

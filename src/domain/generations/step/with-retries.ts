@@ -11,14 +11,7 @@ import { elapsedSince, momentNow } from '../../../core/time.ts'
 import { nowPlus } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { sendWithinMs } from '../../basis/index.ts'
-import {
-  attemptTimes,
-  type AttemptTimes,
-  attempt,
-  isNeeded,
-  type PreparedRequest,
-  sendDeltas,
-} from './request.ts'
+import { attemptTimes, type AttemptTimes, attempt, type PreparedRequest, sendDeltas } from './request.ts'
 import {
   rememberAccepted,
   rememberedOf,
@@ -26,6 +19,7 @@ import {
   knownAcceptance,
   type AcceptedTools,
 } from './left-out.ts'
+import { isNeeded } from './tool-loading.ts'
 import { stepReset } from '../../events/index.ts'
 import type { StepPlan } from '../decide.ts'
 import { retryDelay } from './tries.ts'

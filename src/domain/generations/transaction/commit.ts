@@ -37,6 +37,7 @@ export interface NewStepRow {
   notice: string | null
   elided: JsonObject | null
   leftOut: unknown
+  toolSize: unknown
   startedAt: SQL
   firstTokenAt: SQL | null
 }

@@ -3,13 +3,22 @@
  * refused. Pure.
  */
 import { numberIssue } from '../../../core/check.ts'
+import type { Issue } from '../../../core/errors.ts'
 import { errorResult, textResult, type ToolResult } from '../../../core/content.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import { newId } from '../../../core/ids.ts'
 import { shortText } from '../../../core/text.ts'
 import type { GrantAnswer } from '../../approvals/index.ts'
 import type { Requirement } from '../../gates/index.ts'
-import { asksAgent, codeOf, maskedPaths, maskedText, prepareCall, type Callable } from '../../tools/index.ts'
+import {
+  asksAgent,
+  codeOf,
+  maskedPaths,
+  maskedText,
+  prepareCall,
+  searchResult,
+  type Callable,
+} from '../../tools/index.ts'
 import type { ProposedCall } from '../../tool-calls/index.ts'
 import { type ToolCallPart, readCallInput } from '../../models/index.ts'
 import { nestingLimits } from '../nesting/deadline.ts'
@@ -20,7 +29,10 @@ export interface TriagedCall {
   providerCallId: string
   runtimeName: string
   tool: Callable | null
-  /** PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED, SKIPPED or REJECTED. */
+  /**
+   * PROPOSED (runs here), AWAITING_CLIENT, AWAITING_APPROVAL, or settled as INVALID, ERRORED, SKIPPED or REJECTED; a search of
+   * tools as SUCCEEDED.
+   */
   status: ProposedCall['status']
   arguments: JsonObject | null
   rawArguments: string | null
@@ -36,8 +48,11 @@ export interface TriagedCall {
 }
 
 export interface TriageRules {
-  /** The tools that were sent with this step, by runtime name. */
+  /** The tools that may be called in this step, by runtime name. */
   active: Map<string, Callable>
+  /** The name of the search among them; null: all were sent. */
+  search: string | null
+  projectId: string
   /** Whether the requester of the generation may call that tool. */
   mayCall(tool: Callable): boolean
   /** The chain of runs has its maximum length. */
@@ -92,48 +107,59 @@ function triageCall(part: ToolCallPart, rules: TriageRules): TriagedCall {
     stopped: null,
     grantId: null,
   }
-  const refuse = (status: 'ERRORED' | 'INVALID', code: string, message: string, more: JsonObject = {}) => ({
-    ...base,
-    status,
-    errorCode: code,
-    result: errorResult(code, message, more),
-  })
-  if (!tool) {
-    const names = [...rules.active.keys()].slice(0, maxNamesTold)
-    return refuse(
-      'ERRORED',
-      'unknown_tool',
-      `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`,
-    )
-  }
   const value = readCallInput(part.input)
-  const prepared = value === null ? null : prepareCall(tool, value)
-  if (!prepared?.ok) {
-    const unreadable = numberIssue(part.input, ['arguments']) ?? {
-      path: ['arguments'],
-      message: 'must be a JSON object',
-    }
-    const issues = prepared?.issues ?? [unreadable]
-    const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
-    return {
-      ...refuse('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
-      rawArguments: shortText(maskedText(tool, part.input), 20_000),
-      dropped: prepared?.dropped ?? [],
-    }
+  const refuse = (code: string, message: string) => ({ ...base, ...refusal('ERRORED', code, message) })
+  if (part.name === rules.search) return { ...base, ...searchedBy(part, value, rules) }
+  if (!tool) {
+    const names = [...(rules.search ? [rules.search] : []), ...rules.active.keys()].slice(0, maxNamesTold)
+    return refuse('unknown_tool', `There is no tool of that name. Available: ${names.join(', ') || 'none'}.`)
   }
+  const prepared = value === null ? null : prepareCall(tool, value)
+  if (!prepared?.ok) return { ...base, ...argumentsRefusal(part, tool, prepared) }
   const { arguments: own, merged, dropped } = prepared
   const given = { arguments: own, dropped, masked: maskedPaths(tool, own) }
   if (!rules.mayCall(tool))
     return {
-      ...refuse('ERRORED', 'forbidden', 'The requester of this generation may not call this tool.'),
+      ...refuse('forbidden', 'The requester of this generation may not call this tool.'),
       ...given,
     }
-  if (rules.atDepthLimit && asksAgent(tool))
-    return { ...refuse('ERRORED', 'nesting_too_deep', tooDeep), ...given }
+  if (!mayAsk(tool, rules)) return { ...refuse('nesting_too_deep', tooDeep), ...given }
   const requirement = rules.gate(tool, merged)
   const stopped = requirement ? { requirement, merged } : null
   const status = stopped ? 'AWAITING_APPROVAL' : runnable(tool)
   return { ...base, ...given, stopped, status, result: null, errorCode: null }
+}
+
+const mayAsk = (tool: Callable, { atDepthLimit }: TriageRules) => !(atDepthLimit && asksAgent(tool))
+
+/** A search of tools, settled: it finds what the requester may call. */
+function searchedBy(part: ToolCallPart, value: JsonObject | null, rules: TriageRules) {
+  const tools = [...rules.active.values()].filter((tool) => rules.mayCall(tool) && mayAsk(tool, rules))
+  const search = value === null ? null : searchResult(tools, value, rules.projectId)
+  if (!search?.ok) return argumentsRefusal(part, null, search)
+  return { arguments: value, status: 'SUCCEEDED' as const, result: search.result, errorCode: null }
+}
+
+function refusal<Status extends 'ERRORED' | 'INVALID'>(status: Status, code: string, message: string) {
+  return { status, errorCode: code, result: errorResult(code, message) }
+}
+
+function argumentsRefusal(
+  { input }: ToolCallPart,
+  tool: Callable | null,
+  fault: { issues: Issue[]; dropped?: string[] } | null,
+) {
+  const unreadable = numberIssue(input, ['arguments']) ?? {
+    path: ['arguments'],
+    message: 'must be a JSON object',
+  }
+  const issues = fault?.issues ?? [unreadable]
+  const where = issues.map((issue) => `${issue.path.join('.')} ${issue.message}`).join('; ')
+  return {
+    ...refusal('INVALID', 'invalid_arguments', `The arguments do not fit the tool's schema: ${where}`),
+    rawArguments: shortText(tool ? maskedText(tool, input) : input, 20_000),
+    dropped: fault?.dropped ?? [],
+  }
 }
 
 /**

@@ -212,6 +212,8 @@ export const steps = pgTable(
     elided: jsonb('elided'),
     /** The tools that were left out of the request: name, tool id, version and reason; null: none. */
     leftOut: jsonb('left_out'),
+    /** How many tools the request had, their bytes, and their tokens by estimate; null in older rows. */
+    toolSize: jsonb('tool_size'),
     /** When the request of the successful attempt was sent; null in older rows. */
     startedAt: moment('started_at'),
     /** When the first part of its response arrived; null in older rows. */

@@ -58,7 +58,7 @@ export const traitsOfData: readonly TableTraits[] = [
     steps,
     { with: { run: 'generationId' } },
     {
-      fact: ['generationId', 'model', 'modelKind', 'finishReason', 'usage'],
+      fact: ['generationId', 'model', 'modelKind', 'finishReason', 'usage', 'toolSize'],
       content: ['parts', 'surface', 'toolChoice', 'notice', 'elided', 'leftOut'],
     },
   ),

@@ -2,6 +2,7 @@
 import { graphql, type FragmentOf } from '../../api/document.ts'
 import { principal } from '../../api/principal.ts'
 import { pauseParts } from '../paused.tsx'
+import { toolSizeParts } from '../tool-size.tsx'
 import { voteParts } from '../votes.tsx'
 
 const failedAttempt = graphql(`
@@ -132,6 +133,9 @@ const stepRow = graphql(
         name
         reason
       }
+      toolSize {
+        ...ToolSizeParts
+      }
       model {
         name
         isAi
@@ -142,7 +146,7 @@ const stepRow = graphql(
       }
     }
   `,
-  [failedAttempt],
+  [failedAttempt, toolSizeParts],
 )
 
 const callRow = graphql(

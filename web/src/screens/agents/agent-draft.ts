@@ -20,6 +20,8 @@ export interface AgentDraft {
   activeToolIds: readonly string[] | null
   toolChoice: (typeof choices)[number]
   toolChoiceTool: string
+  toolLoading: 'ALL' | 'SEARCH'
+  toolLoadingThreshold: string
   stepRules: readonly Rule[]
   /** Why the text of the rules is none; empty when it is. */
   stepRulesFault: string
@@ -49,6 +51,8 @@ export const newDraft: AgentDraft = {
   activeToolIds: null,
   toolChoice: 'AUTO',
   toolChoiceTool: '',
+  toolLoading: 'ALL',
+  toolLoadingThreshold: '20',
   stepRules: [],
   stepRulesFault: '',
   stopConditions: '',
@@ -78,6 +82,8 @@ export const draftNames: Record<keyof AgentDraft, string> = {
   activeToolIds: t('What its model sees'),
   toolChoice: t('Tool choice'),
   toolChoiceTool: t('Tool that it must call'),
+  toolLoading: t('Tools in a request'),
+  toolLoadingThreshold: t('Search with more tools than'),
   stepRules: t('Rules by step'),
   stepRulesFault: t('Rules by step'),
   stopConditions: t('Stops after a call of'),
@@ -111,6 +117,8 @@ export function draftOfAgent(agent: AgentDetail): AgentDraft {
     activeToolIds: agent.activeToolIds,
     toolChoice: toolChoice.mode ?? 'TOOL',
     toolChoiceTool: toolChoice.tool ?? '',
+    toolLoading: agent.toolLoading,
+    toolLoadingThreshold: String(agent.toolLoadingThreshold),
     stepRules: agent.stepRules.map(ruleOf),
     stepRulesFault: '',
     stopConditions: agent.stopConditions.map(({ hasToolCall }) => hasToolCall).join('\n'),
@@ -199,6 +207,8 @@ function inputOf(draft: AgentDraft, issues: Issue[]): Record<string, unknown> {
     activeToolIds: draft.activeToolIds,
     toolChoice:
       draft.toolChoice === 'TOOL' ? { tool: draft.toolChoiceTool.trim() } : { mode: draft.toolChoice },
+    toolLoading: draft.toolLoading,
+    toolLoadingThreshold: number('toolLoadingThreshold'),
     stepRules: draft.stepRules,
     stopConditions: stops.map((hasToolCall) => ({ hasToolCall })),
     maxSteps: number('maxSteps'),

@@ -124,6 +124,13 @@ function Visibility({ draft, set, issues, options }: PartProps & { options: read
             hint: t('Its runtime name, as the surface shows it.'),
           })}
       </div>
+      <div className="field-pair">
+        {choice('toolLoading', [
+          { value: 'ALL', name: t('all tools') },
+          { value: 'SEARCH', name: t('a search, and the tools that it found') },
+        ])}
+        {draft.toolLoading === 'SEARCH' && text('toolLoadingThreshold', { placeholder: '20' })}
+      </div>
       {long('stopConditions', {
         isMono: true,
         rows: 2,

@@ -42,6 +42,8 @@ const agentDetail = graphql(
         mode
         tool
       }
+      toolLoading
+      toolLoadingThreshold
       stepRules {
         step
         fromStep

@@ -1,6 +1,7 @@
 /** What is read of the surface of an agent. */
 import { graphql } from '../../api/document.ts'
 import { gateParts } from '../../api/gate.ts'
+import { toolSizeParts } from '../../parts/tool-size.tsx'
 
 /** What an agent may call, without the actions of its tools: these are read one tool at a time. */
 export const surfaceQuery = graphql(
@@ -12,6 +13,15 @@ export const surfaceQuery = graphql(
         leftOut {
           name
           reason
+        }
+        toolLoading
+        toolSize {
+          all {
+            ...ToolSizeParts
+          }
+          first {
+            ...ToolSizeParts
+          }
         }
         activeToolIds
         gate {
@@ -36,7 +46,7 @@ export const surfaceQuery = graphql(
       }
     }
   `,
-  [gateParts],
+  [gateParts, toolSizeParts],
 )
 
 export const actionsQuery = graphql(

@@ -7,6 +7,7 @@ import { GateBadge } from '../../parts/gate-words.tsx'
 import { Icon } from '../../parts/icons.tsx'
 import { OmittedTools } from '../../parts/left-out.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
+import { ToolSizeText } from '../../parts/tool-size.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { agentTypes } from './documents.ts'
 import { actionsQuery, surfaceQuery } from './surface-documents.ts'
@@ -46,6 +47,12 @@ export function Surface({ id }: { id: string }) {
           <OmittedTools tools={agent.leftOut} />
         </div>
       )}
+      <p className="mute">
+        <T text="In the first request of a run: {sent}." sent={<ToolSizeText of={agent.toolSize.first} />} />{' '}
+        {agent.toolLoading === 'SEARCH' && (
+          <T text="With all tools: {all}." all={<ToolSizeText of={agent.toolSize.all} />} />
+        )}
+      </p>
       {agent.gate && agent.gate.mode !== 'NEVER' && (
         <p className="mute">{t('The agent has a gate of its own: the stricter of both counts.')}</p>
       )}

@@ -8,6 +8,7 @@ import { durationText } from '../../parts/durations.ts'
 import { Moment } from '../../parts/moments.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign } from '../../parts/text.tsx'
+import { ToolSizeText } from '../../parts/tool-size.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { StepText } from '../../parts/run/step-text.tsx'
 import { isOpenCall } from '../../parts/run/status.ts'
@@ -85,6 +86,11 @@ export function StepPane({ id, runs, onChoose }: Props) {
             output: step.usage.outputTokens,
           })}
         </Fact>
+        {step.toolSize !== null && (
+          <Fact name={t('Sent')}>
+            <ToolSizeText of={step.toolSize} />
+          </Fact>
+        )}
         <Fact name={t('Ended by')}>{step.finishReason}</Fact>
         {step.firstTokenAt !== null && step.startedAt !== null && (
           <Fact name={t('First token')}>
