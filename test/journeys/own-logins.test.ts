@@ -386,9 +386,9 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
     expect(await query(h.app.services.db, left)).toEqual([])
     // What waits for others goes on, and this does not.
     const carol = await addPerson(h, 'carol')
-    const other = await call(h, logins, carol, 'stays')
+    const stays = await call(h, logins, carol, 'stays')
     await logIn(h, logins, carol)
-    await expect.poll(() => statusOf(other.id)).toBe('SUCCEEDED')
+    await expect.poll(() => statusOf(stays.id)).toBe('SUCCEEDED')
     expect(await statusOf(waits.id)).toBe('AWAITING_APPROVAL')
     expect(said()).toEqual(['carol: stays'])
   })
