@@ -17,7 +17,9 @@ import { browse, confirmLogin, type Jar } from '../support/browser.ts'
 import { openTab } from '../support/cookie-jar.ts'
 import { startLegacy } from '../support/legacy-server.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
+import { atProvider, oidcAt, startIdentityProvider } from '../support/identity-provider.ts'
 import { hasPeers } from '../support/peers.ts'
+import { freePort } from '../support/upstream-servers.ts'
 
 describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each person', () => {
   let database: Awaited<ReturnType<typeof postgresDatabase>>
@@ -446,6 +448,48 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
     await h.mutate('deleteTool', { id: own.toolId }, 'tool { id }')
     expect(await count()).toBe(0)
     await own.close()
+  })
+})
+
+describe.skipIf(!hasPeers)('a person of an identity provider', () => {
+  test('logs in with the session of the page, and calls with that login', async () => {
+    const port = await freePort()
+    const h = await openHarness({ oidc: oidcAt(port) })
+    const provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
+    const logins = await openOwnLogins(h)
+    try {
+      const { project } = (await h.gql('{ viewer { project { id } } }')).data['viewer']
+      const claims = { gatehouse_project: project.id, gatehouse_role: 'caller', name: 'Grace' }
+      provider.person = { sub: 'grace', claims }
+      const tab = openTab(h.url)
+      const begun = await tab.fetch('/session/login', { origin: null })
+      await tab.fetch(await atProvider(begun.headers.get('location')!, h.url), { origin: null })
+      const run = async (name: string, input: object, fields: string) => {
+        const type = name[0]!.toUpperCase() + name.slice(1)
+        const document = `mutation($input: ${type}Input!) { ${name}(input: $input) { ${fields} } }`
+        return (await tab.gql(document, { input })).data[name]
+      }
+      const logIn = async () => {
+        const fields = '... on LogInToUpstreamPayload { url }'
+        const { url } = await run('logInToUpstream', { toolId: logins.toolId }, fields)
+        logins.issuer.account = 'grace'
+        return browse(url, {}, tab.cookies)
+      }
+      expect((await logIn()).text).toContain('Connected')
+      const input = { toolId: logins.toolId, action: 'echo', arguments: { message: 'mine' } }
+      const fields =
+        '... on ToolCallPayload { toolCall { status requester { kind } } } ... on Error { message }'
+      await expect
+        .poll(() => run('callTool', input, fields))
+        .toEqual({
+          toolCall: { status: 'SUCCEEDED', requester: { kind: 'PERSON' } },
+        })
+      expect(logins.calls).toMatchObject([{ account: 'grace', message: 'mine' }])
+    } finally {
+      await logins.close()
+      await h.stop()
+      await provider.close()
+    }
   })
 })
 

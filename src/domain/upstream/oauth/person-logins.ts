@@ -57,6 +57,7 @@ export async function loginOfLists(
     sql`select id, person from person_logins
       where upstream_id = ${id} and connected_at is not null
         and not exists (select 1 from upstream_tokens where upstream_id = ${id} and connected_at is not null)
+        and not exists (select 1 from api_keys where id = person and expires_at <= now())
       order by connected_at desc
       limit 1`,
   )
