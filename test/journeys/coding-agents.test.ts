@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
+import { callRaw, rpc } from '../support/bridge.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 
 let h: Harness
@@ -418,5 +419,40 @@ describe('no decision is no 2xx', () => {
     expect(newlyPassing).toBeGreaterThan(stopped)
     expect(replayed).toBeGreaterThan(newlyPassing)
     expect(await query(h.app.services.db, sql`select 1 from tools where id = ${id}`)).toHaveLength(1)
+  })
+})
+
+describe('the MCP tool approve', () => {
+  test('answers as claude --permission-prompt-tool and as a hook of Codex read it', async () => {
+    const session_id = 'over MCP'
+    const args = {
+      tool_name: 'Bash',
+      input: { command: 'make' },
+      tool_use_id: 'toolu_mcp',
+      session_id,
+      cwd: '/w',
+    }
+    const call = async (given: object) => (await callRaw(`${h.url}/mcp`, key, 'approve', given)).body as any
+    const waiting = call(args)
+    await expect.poll(() => questionOf(session_id)).toBeTruthy()
+    await decide((await questionOf(session_id)).id, 'APPROVE')
+    const textOf = ({ result }: any) => JSON.parse(result.content[0].text)
+    expect(textOf(await waiting)).toEqual({ behavior: 'allow', updatedInput: { command: 'make' } })
+    expect(textOf(await call(args))).toMatchObject({
+      behavior: 'deny',
+      message: expect.stringContaining('given once'),
+    })
+    const hookArgs = {
+      tool_name: 'Bash',
+      tool_input: { command: 'ls' },
+      session_id: 'codex over MCP',
+      cwd: '/w',
+    }
+    expect(textOf(await call(hookArgs))).toEqual({
+      hookSpecificOutput: { hookEventName: 'PermissionRequest', decision: { behavior: 'allow' } },
+    })
+    expect((await call({ input: {} })).error.message).toContain('tool_name')
+    const { body } = await rpc(`${h.url}/mcp`, key, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+    expect((body as any).result.tools.map(({ name }: { name: string }) => name)).toContain('approve')
   })
 })

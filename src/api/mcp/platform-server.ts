@@ -3,6 +3,7 @@
  * permissions.
  */
 import { type CallToolResult, type Server, isLegacyRequest } from '@modelcontextprotocol/server'
+import { approveCall, approveTool } from './approve.ts'
 import { exactServer, serveLegacy, serveModern } from './http/transports.ts'
 import type { Log } from '../../core/log.ts'
 import { isJsonObject, type JsonObject } from '../../core/json.ts'
@@ -26,17 +27,24 @@ function platformServer(request: McpRequest, seedErrors: boolean, log: Log): Ser
     },
   )
   server.setRequestHandler('tools/list', () => ({
-    tools: actions.list().map(({ name, description, inputSchema, annotations }) => ({
-      name,
-      description,
-      inputSchema: inputSchema as { type: 'object' },
-      annotations,
-    })),
+    tools: [
+      ...actions.list().map(({ name, description, inputSchema, annotations }) => ({
+        name,
+        description,
+        inputSchema: inputSchema as { type: 'object' },
+        annotations,
+      })),
+      approveTool,
+    ],
   }))
   server.setRequestHandler('tools/call', ({ params }): Promise<CallToolResult> => {
-    const known = actions.find(params.name)
+    const known = params.name === approveTool.name || actions.find(params.name)
     return asCallUnit(request, params, known ? 'platform' : 'unknown', async (ctx) => {
       try {
+        if (params.name === approveTool.name) {
+          const text = await approveCall(ctx, (params.arguments ?? {}) as JsonObject, request.disconnected)
+          return { content: [{ type: 'text', text }] }
+        }
         if (!known)
           throw protocolError(
             seedErrors ? codes.unknownToolSeed : codes.invalidParams,

@@ -4,7 +4,7 @@
  */
 import { posix, win32 } from 'node:path'
 
-/** Each is part of the argument `effects`. */
+/** What the argument `effects` may hold, and what it means. */
 export const effects = {
   read: 'it only reads, or changes nothing but the state of the agent itself',
   write: 'it writes a file below the working directory',

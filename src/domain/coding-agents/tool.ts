@@ -37,9 +37,7 @@ const inputSchema: JsonObject = {
     session: { type: 'string', description: 'The session of the agent, as it says.' },
     effects: {
       type: 'array',
-      description: `What it may do, by rules over its words: ${Object.entries(effects)
-        .map(([name, means]) => `${name} (${means})`)
-        .join('; ')}.`,
+      description: 'What it may do, by rules over its words.',
       items: { enum: Object.keys(effects) },
     },
   },

@@ -85,8 +85,15 @@ const judged: Record<JudgedName, Judged> = {
       await writeFile(join(place.home, '.codex/config.toml'), codexSettings(model))
     },
     args: [
-      ...['exec', '-s', 'danger-full-access', '--skip-git-repo-check', '--json'],
-      ...['--dangerously-bypass-hook-trust', '-m', 'm', 'do it'],
+      'exec',
+      '-s',
+      'danger-full-access',
+      '--skip-git-repo-check',
+      '--json',
+      '--dangerously-bypass-hook-trust',
+      '-m',
+      'm',
+      'do it',
     ],
     file: '.codex/hooks.json',
   },

@@ -84,6 +84,7 @@ export const question = graphql(
         stepIndex
         isError
         errorCode
+        callerWaitsUntil
       }
     }
   `,

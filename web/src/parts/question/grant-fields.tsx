@@ -1,5 +1,6 @@
 /** Letting later calls pass as well, or rejecting them: for whom, for which arguments, how many and how long. */
 import type { VariablesOf } from '../../api/document.ts'
+import { agentCallOf } from './agent-call.tsx'
 import type { decideMutation, Question } from './documents.ts'
 import { t } from '../../texts/texts.tsx'
 
@@ -11,7 +12,8 @@ export interface GrantChoice {
   /** The verdict that is remembered; null: none is. */
   of: Verdict | null
   holder: 'AGENT' | 'CALLER' | 'THREAD'
-  scope: 'EXACT' | 'TOOL'
+  /** SESSION: writes of a coding agent below its working directory. */
+  scope: 'EXACT' | 'SESSION' | 'TOOL'
   maxUses: number
   hours: number
 }
@@ -22,10 +24,22 @@ export const noGrant: GrantChoice = { of: null, holder: 'THREAD', scope: 'EXACT'
 export function grantInput(
   { of, holder, scope, maxUses, hours }: GrantChoice,
   verdict: Verdict,
+  question: Question,
 ): GrantInput | null {
   if (of !== verdict) return null
-  const grant = { holder, scope, expiresInSeconds: Math.round(hours * 3600) }
+  const covered =
+    scope === 'SESSION' ? { scope: 'SCHEMA' as const, schema: sessionSchema(question) } : { scope }
+  const grant = { holder, ...covered, expiresInSeconds: Math.round(hours * 3600) }
   return of === 'APPROVE' ? { ...grant, maxUses } : grant
+}
+
+/** The arguments that all writes of this session have in common; null when more is at stake than such writes. */
+function sessionSchema(question: Question): Record<string, unknown> | null {
+  const call = agentCallOf(question)
+  if (!call || call.effects.join() !== 'write' || !call.session || !call.cwd) return null
+  const { session, cwd, effects } = call
+  const properties = { session: { const: session }, cwd: { const: cwd }, effects: { const: effects } }
+  return { properties, required: Object.keys(properties) }
 }
 
 const words: Record<Verdict, string> = {
@@ -78,6 +92,9 @@ export function GrantFields({ question, value, onChange }: Props) {
               onChange={(event) => set({ scope: event.target.value as GrantChoice['scope'] })}
             >
               <option value="EXACT">{t('exactly these arguments')}</option>
+              {sessionSchema(question) && (
+                <option value="SESSION">{t('any write below the working directory in this session')}</option>
+              )}
               <option value="TOOL">{t('any arguments')}</option>
             </select>
           </label>

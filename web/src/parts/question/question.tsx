@@ -13,6 +13,7 @@ import { Sentence } from '../sentence.tsx'
 import { Skeleton } from '../states.tsx'
 import { Foreign, LongText } from '../text.tsx'
 import { useSeen } from '../use-seen.ts'
+import { AgentCall } from './agent-call.tsx'
 import { ArgumentSheet } from './argument-sheet.tsx'
 import { ClaimState } from './claim.tsx'
 import type { Question } from './documents.ts'
@@ -82,6 +83,7 @@ export function QuestionPane({
           </p>
         </div>
       </header>
+      <AgentCall question={question} />
       {led && <UserRequest asked={led} />}
       <ModelWords step={step} />
       {asked?.description && (

@@ -240,7 +240,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
   const give = async (verdict: Verdict, { reason, note, edit, grant, isResponse }: WrittenVerdict) => {
     setResult(null)
     const isApproval = verdict === 'APPROVE'
-    const remembered = grantInput(grant, verdict)
+    const remembered = grantInput(grant, verdict, question)
     const answer = await mutate({
       input: {
         approvalId: question.id,
