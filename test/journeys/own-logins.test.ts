@@ -469,13 +469,13 @@ describe.skipIf(!hasPeers)('a person of an identity provider', () => {
         const document = `mutation($input: ${type}Input!) { ${name}(input: $input) { ${fields} } }`
         return (await tab.gql(document, { input })).data[name]
       }
-      const logIn = async () => {
+      const logInThere = async () => {
         const fields = '... on LogInToUpstreamPayload { url }'
         const { url } = await run('logInToUpstream', { toolId: logins.toolId }, fields)
         logins.issuer.account = 'grace'
         return browse(url, {}, tab.cookies)
       }
-      expect((await logIn()).text).toContain('Connected')
+      expect((await logInThere()).text).toContain('Connected')
       const input = { toolId: logins.toolId, action: 'echo', arguments: { message: 'mine' } }
       const fields =
         '... on ToolCallPayload { toolCall { status requester { kind } } } ... on Error { message }'
