@@ -6,8 +6,7 @@ import { z } from 'zod'
 import { check } from '../../core/check.ts'
 import { isJsonObject, writeJson, type JsonObject } from '../../core/json.ts'
 import type { Ctx } from '../../domain/access/index.ts'
-import { askAsAgent, codingAgent } from '../../domain/coding-agents/index.ts'
-import { behaviorOf } from '../protocols/coding-agents/programs.ts'
+import { askAsAgent, behaviorOf, codingAgent } from '../../domain/coding-agents/index.ts'
 
 const object = z.custom<JsonObject>(isJsonObject, 'must be an object')
 const id = z.string().max(1000).nullish()

@@ -196,3 +196,12 @@ export async function reportAsAgent(
 
 /** What a call does, as it was approved. */
 const wordsOf = ({ tool, target, input }: JsonObject): string => hashJson([tool!, target ?? null, input!])
+
+/**
+ * The answer as Claude Code and Codex read it from a hook for PermissionRequest, and Claude Code from its permission prompt tool.
+ */
+export function behaviorOf({ answer, reason, editedInput }: AgentAnswer, input?: JsonObject): JsonObject {
+  if (answer !== 'ALLOW') return { behavior: 'deny', message: reason ?? 'Denied.' }
+  const updatedInput = editedInput ?? input
+  return { behavior: 'allow', ...(updatedInput ? { updatedInput } : {}) }
+}

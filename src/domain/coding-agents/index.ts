@@ -1,3 +1,3 @@
 /** The entry point of coding agents: programs that ask before each of their calls. */
-export { askAsAgent, reportAsAgent, type AgentAnswer, type AgentCall } from './ask.ts'
+export { askAsAgent, behaviorOf, reportAsAgent, type AgentAnswer, type AgentCall } from './ask.ts'
 export { addCodingAgent, codingAgent, type CodingAgent } from './tool.ts'

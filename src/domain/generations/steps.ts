@@ -54,9 +54,9 @@ export const agentToolSize = part(
   'AgentToolSize',
   'What the tools of an agent take in a request to its model.',
   {
-    all: toolSize.describe('With all tools of the agent; client tools that a run brings are not counted.'),
+    all: toolSize.describe('All tools of the agent; client tools that a run brings are not counted.'),
     first: toolSize.describe(
-      'In the first request of a run: less than all where toolLoading leaves tools to be found.',
+      'The tools in the first request of a run: less than all where toolLoading leaves tools to be found.',
     ),
   },
 )

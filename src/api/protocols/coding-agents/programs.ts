@@ -5,7 +5,12 @@
 import { z } from 'zod'
 import { check } from '../../../core/check.ts'
 import { isJsonObject, tryParseJson, type Json, type JsonObject } from '../../../core/json.ts'
-import type { AgentAnswer, AgentCall, CodingAgent } from '../../../domain/coding-agents/index.ts'
+import {
+  behaviorOf,
+  type AgentAnswer,
+  type AgentCall,
+  type CodingAgent,
+} from '../../../domain/coding-agents/index.ts'
 
 /** What a hook has to say. */
 export interface HookEvent {
@@ -105,13 +110,6 @@ function denial(
       ...(updatedInput === null ? {} : { updatedInput }),
     },
   }
-}
-
-/** The answer as Claude Code reads it from a hook for PermissionRequest and from the tool of `--permission-prompt-tool`. */
-export function behaviorOf({ answer, reason, editedInput }: AgentAnswer, input?: JsonObject): JsonObject {
-  if (answer !== 'ALLOW') return { behavior: 'deny', message: reason ?? 'Denied.' }
-  const updatedInput = editedInput ?? input
-  return { behavior: 'allow', ...(updatedInput ? { updatedInput } : {}) }
 }
 
 const copilotShape = z.object({

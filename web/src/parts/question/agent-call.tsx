@@ -60,9 +60,9 @@ function Waiting({ until }: { until: string | null }) {
   return (
     <p className="mute">
       {until !== null && Date.parse(until) > now ? (
-        <T text="The agent waits for the verdict until {clock}." clock={<ClockTime at={until} />} />
+        <T text="The agent waits for the decision until {clock}." clock={<ClockTime at={until} />} />
       ) : (
-        t('The agent waits no longer: it gets the verdict when it is resumed or tries again.')
+        t('The agent waits no longer: it gets the decision when it is resumed or tries again.')
       )}
     </p>
   )
