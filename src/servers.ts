@@ -171,7 +171,7 @@ function openGroups(sessions: SessionParts): RouteGroup[] {
   const { services, callers } = sessions
   const { addressOf } = callers
   const pages = [makeVerdicts({ services, addressOf }), makeInvitations(sessions)]
-  return [makeOauth(services), ...pages, makeSlack(services), makeHooks({ services, addressOf })]
+  return [makeOauth(sessions), ...pages, makeSlack(services), makeHooks({ services, addressOf })]
 }
 
 function sessionParts({ oidc }: Config, services: Services, callers: Callers): SessionParts {

@@ -19,17 +19,26 @@ export interface AuthorizationServer {
   requests: string[]
   /** Lifetime of access tokens issued from now on, in seconds. */
   ttl: number
+  /** As whom a browser without a session is logged in. */
+  account: string
   close(): Promise<void>
 }
 
 /**
- * Knows `service` (a secret), `jwt-client` (a key) and registered clients; logs every person in as `ada` without
- * asking.
+ * Knows `service` (a secret), `jwt-client` (a key) and registered clients; logs every person in as `account`
+ * without asking.
  */
 export async function startAuthorizationServer(redirectUri: string): Promise<AuthorizationServer> {
   const port = await freePort()
   const issuer = `http://127.0.0.1:${port}`
-  const made: AuthorizationServer = { issuer, granted: [], requests: [], ttl: 300, close: async () => {} }
+  const made: AuthorizationServer = {
+    issuer,
+    granted: [],
+    requests: [],
+    ttl: 300,
+    account: 'ada',
+    close: async () => {},
+  }
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const { Provider } = await importPeer<typeof import('oidc-provider')>('oidc-provider')
   const provider = new Provider(issuer, {
@@ -104,7 +113,7 @@ export async function startAuthorizationServer(redirectUri: string): Promise<Aut
     made.requests.push(`${request.method} ${request.url!.split('?')[0]}`)
     if (request.url!.startsWith('/interaction/'))
       return void provider.interactionFinished(request, response, {
-        login: { accountId: 'ada' },
+        login: { accountId: made.account },
         consent: {},
       })
     void answer(request, response)

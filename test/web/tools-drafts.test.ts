@@ -59,6 +59,7 @@ const mcp = {
   allow: ['read', 'write'],
   deny: [],
   trustHints: true,
+  login: 'SHARED',
   relay: { resources: ['doc:*'], prompts: [] },
   auth: {
     kind: 'CLIENT_CREDENTIALS',

@@ -2,7 +2,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
-import type { Services } from '../../domain/access/index.ts'
+import { personFor, type Services } from '../../domain/access/index.ts'
 import {
   confirmLogin,
   loginPath,
@@ -14,6 +14,7 @@ import {
   type LoginOutcome,
 } from '../../domain/upstream/index.ts'
 import { readBody } from './bodies.ts'
+import { currentSession, type SessionParts } from './browser-session.ts'
 import { escapeHtml, givePage, redirect } from './pages.ts'
 import { type OpenCall, openRoutes, type OpenRoute, type RouteGroup } from './route.ts'
 import { sendJson } from './replies.ts'
@@ -42,7 +43,7 @@ async function showLogin(services: Services, { request, response, url }: OpenCal
   const question = await readLogin(services, state)
   if (!question) return over(response)
   const browser = browserOf(services, request) ?? newToken('')
-  const { tool, project, startedBy, host } = question
+  const { tool, project, startedBy, host, person } = question
   const facts = [
     ['Tool', tool],
     ['Project', project],
@@ -53,8 +54,11 @@ async function showLogin(services: Services, { request, response, url }: OpenCal
     status: 200,
     title: 'Connect your account?',
     html:
-      '<p>Everybody who uses this tool will act with the account that you log in with. Continue only if you started ' +
-      'this yourself, or know who did.</p><dl>' +
+      (person === null
+        ? '<p>Everybody who uses this tool will act with the account that you log in with. Continue only if you started ' +
+          'this yourself, or know who did.</p><dl>'
+        : '<p>Calls of this tool that are made for you will act with the account that you log in with. Continue only if ' +
+          'you started this yourself.</p><dl>') +
       facts.map(([name, value]) => `<dt>${name}</dt><dd>${escapeHtml(value!)}</dd>`).join('') +
       `</dl><form method="post" action="${loginPath}"><input type="hidden" name="state" value="${escapeHtml(state)}">` +
       `<input type="hidden" name="token" value="${formToken(services, browser, state)}">` +
@@ -64,7 +68,8 @@ async function showLogin(services: Services, { request, response, url }: OpenCal
 }
 
 /** Redirects to the authorization server, for a form of that page. */
-async function confirm(services: Services, { request, response }: OpenCall): Promise<void> {
+async function confirm(parts: SessionParts, { request, response }: OpenCall): Promise<void> {
+  const { services } = parts
   const body = await readBody(request, response, maxFormBytes)
   const form = 'bytes' in body ? new URLSearchParams(body.bytes.toString()) : null
   const browser = browserOf(services, request)
@@ -78,6 +83,17 @@ async function confirm(services: Services, { request, response }: OpenCall): Pro
       status: 403,
       title: 'Not confirmed',
       html: '<p>The request did not come from the login page in this browser. Open the link again and confirm it there.</p>',
+    })
+  const person = (await readLogin(services, state))?.person ?? null
+  const session = person === null ? null : await currentSession(parts, request)
+  // Else a link sent to another person would attach that person's account.
+  if (person !== null && (!session || (await personFor(services.db, session.principal.id)) !== person))
+    return givePage(response, {
+      status: 403,
+      title: 'Sign in to Gatehouse first',
+      html:
+        '<p>This login is for one person, and this browser is not signed in to Gatehouse as that person. Sign in here, ' +
+        'open the link again and confirm it.</p>',
     })
   const goTo = await confirmLogin(services, state, browser)
   if (goTo === null) return over(response)
@@ -127,10 +143,11 @@ const pages: Record<LoginOutcome, { status: number; title: string; message: stri
   },
 }
 
-export function makeOauth(services: Services): RouteGroup {
+export function makeOauth(parts: SessionParts): RouteGroup {
+  const { services } = parts
   const routes: OpenRoute[] = [
     { method: 'GET', path: loginPath, head: true, isPage: true, run: (call) => showLogin(services, call) },
-    { method: 'POST', path: loginPath, run: (call) => confirm(services, call) },
+    { method: 'POST', path: loginPath, run: (call) => confirm(parts, call) },
     { method: 'GET', path: clientDocumentPath, head: true, run: (call) => giveDocument(services, call) },
     {
       method: 'GET',

@@ -134,7 +134,7 @@ export {
   RateLimit,
   rateLimit,
 } from './limits/rates.ts'
-export { memberOf, personsOf } from './principals/persons.ts'
+export { memberOf, personFor, personsOf } from './principals/persons.ts'
 export {
   createSessionAuthenticator,
   forgetExpiredSessions,

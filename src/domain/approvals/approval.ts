@@ -44,8 +44,9 @@ const verdictWay = choice('VerdictWay', 'How a vote was given.', {
   SESSION: 'The vote was given in a signed-in browser.',
   SLACK: 'The vote was given in Slack.',
   LINK: 'The vote was given with a link and a one-time code.',
+  LOGIN: 'The person for whom the call is made logged in at the server of the tool.',
 })
-/** How a vote was given: with a key or token, in a signed-in browser, in Slack, or with a link and a code. */
+/** How a vote was given. */
 export type VerdictWay = z.output<typeof verdictWay>
 
 /** The vote of one person. */
@@ -253,6 +254,13 @@ export function respondedResult(text: string, structuredContent: Json | null): T
     isError: false,
   }
 }
+
+/** The result for the model when a person did not log in in time. */
+export const loginExpiredResult = errorResult(
+  'login_expired',
+  'This call needed the login of the person for whom it was made at the server of the tool. Nobody logged in there in time; it ' +
+    'was not run.',
+)
 
 /** The result for the model when the approval expired. */
 export const expiredResult = errorResult(

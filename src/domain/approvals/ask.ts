@@ -66,7 +66,8 @@ export function insertApprovals(questions: readonly NewApproval[]): SQL {
       onApprove: q.onApprove,
       clientTimeoutMs: q.clientTimeoutMs,
       timeout_seconds: q.requirement.timeoutSeconds,
-      escalate_seconds: q.requirement.escalateAfterSeconds,
+      // Whether the person has logged in meanwhile is asked once more when it is committed.
+      escalate_seconds: q.requirement.loginOf ? 0 : q.requirement.escalateAfterSeconds,
       words: wordsOfQuestion({ runtimeName: q.tool.runtimeName, question }, [maskAt(q.merged, paths)]),
     }
   })

@@ -19,7 +19,8 @@ import {
   toolCallSettled,
 } from '../events/index.ts'
 import { expireCalls } from '../tool-calls/index.ts'
-import { expiredResult } from './approval.ts'
+import { expiredResult, loginExpiredResult } from './approval.ts'
+import { settleLogins } from './logins.ts'
 
 /**
  * Approvals settled by one statement: it occupies the embedded database for less than half a second. More batches
@@ -70,7 +71,8 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'sched
   let stopped = false
   let settling: Promise<void> | null = null
   const settle = () => {
-    settling ??= settleDue(services, () => stopped)
+    settling ??= settleLogins(services)
+      .then(() => settleDue(services, () => stopped))
       .catch((error: unknown) =>
         services.log.error(
           { err: error },
@@ -94,7 +96,7 @@ export function startDeadlines(services: Pick<Services, 'db' | 'pubsub' | 'sched
 const due = sql`due as (
     select id, tool_call_id, generation_id, expires_at <= now() as over
     from approvals
-    where wake_at <= now() and status = 'PENDING'
+    where wake_at <= now() and status = 'PENDING' and (expires_at <= now() or requirement->>'loginOf' is null)
     order by wake_at
     limit ${batch}
   )`
@@ -145,7 +147,7 @@ const moved = sql`a as (
     where p.id = due.id and p.status = 'PENDING' and p.wake_at <= now()
       and (p.generation_id in (select id from free) or p.tool_call_id in (select id from alone))
     returning p.id, p.project_id, p.generation_id, p.requested_by, p.tool_call_id, p.runtime_name, p.status,
-      p.expires_at, due.over
+      p.expires_at, due.over, p.requirement->>'loginOf' is not null as of_login
   )`
 
 const call = { toolCallId: sql`a.tool_call_id`, name: sql`a.runtime_name` }
@@ -215,7 +217,7 @@ function statement() {
   return sql`with ${due},
   ${owners},
   ${moved},
-  c as (${expireCalls(expiredResult)}),
+  c as (${expireCalls(expiredResult, loginExpiredResult)}),
   ${facts},
   ${woken},
   e as (${insertEventRows(numbered)})

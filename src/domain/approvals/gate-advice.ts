@@ -145,7 +145,7 @@ async function settledCalls(
             (extract(epoch from settled_at) * 1000)::float8 as "settledAt",
             row_number() over (order by settled_at desc, id desc) as place
           from approvals
-          where tool_id = ${id} and settled_at > ${from}
+          where tool_id = ${id} and settled_at > ${from} and requirement->>'loginOf' is null
             and ${action === null ? sql`action is null` : sql`action = ${action}`}
           order by settled_at desc, id desc
           limit ${mostAsked}

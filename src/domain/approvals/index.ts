@@ -45,6 +45,7 @@ export type { DecideApprovalInput } from './prepare-verdict.ts'
 export { redoDigests } from './digest.ts'
 export { callableAsAgreed, changesOfDrift, driftOf, type AgreedCall, type Drift } from './drift.ts'
 export { startDeadlines } from './deadlines.ts'
+export { changesOfLogin, loginQuestion } from './logins.ts'
 export { extendableUntil, extendApproval } from './extend.ts'
 export { adviseGate, gateAdvice, type GateAdvice } from './gate-advice.ts'
 export {

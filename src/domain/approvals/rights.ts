@@ -27,6 +27,8 @@ export function whyNot(
   persons: Persons,
 ): string | null {
   const { id, role, votes } = principal
+  if (requirement.loginOf)
+    return 'Nobody decides about this: the call goes on when the person for whom it is made has logged in, with logInToUpstream.'
   if (!votes) return 'This key is marked as a program and cannot decide. Use a key of a person.'
   if (requirement.excludeRequester && persons.get(requestedBy) === persons.get(id))
     return requestedBy === id
@@ -92,7 +94,7 @@ export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
   const mine = memberOf(person!)
   const role = sql`to_jsonb(${principal.role}::text)`
   const isAdmin = sql`(escalated_at is not null and ${principal.role === 'admin'})`
-  return sql`status = 'PENDING' and expires_at > now() and ${tools}
+  return sql`status = 'PENDING' and expires_at > now() and ${tools} and requirement->>'loginOf' is null
     and not exists (
       select 1 from jsonb_array_elements(requirement->'approvers') as list
       where not coalesce(list @> ${role}, false) and not ${isAdmin}

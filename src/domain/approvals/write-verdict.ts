@@ -6,7 +6,7 @@ import { assignments } from '../../store/db/rows.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
 import type { Owner } from '../../store/work/owner.ts'
 import { runIsFree } from '../basis/index.ts'
-import { entryOf, type Ctx } from '../access/index.ts'
+import { entryOf } from '../access/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import {
   generationResumed,
@@ -39,13 +39,16 @@ export interface WrittenVerdict {
   hints: Hint[]
 }
 
+/** Whose verdict it is, for the audit log. */
+type Voter = Parameters<typeof entryOf>[0]
+
 /**
  * Writes the verdict, under the owner's lock or with a proof. Null, with nothing written, when the call does not wait for
  * this approval any more, the proof fails, or a pause holds a call that its client would get.
  */
 export async function writeVerdict(
   db: Database,
-  ctx: Ctx,
+  ctx: Voter,
   verdict: JudgedVerdict,
   proof: Proof | null = null,
 ): Promise<WrittenVerdict | null> {
@@ -85,7 +88,7 @@ export async function writeVerdict(
   return { approval: decided, owner: written, hints: hintsOf(update, written) }
 }
 
-function entryFor(ctx: Ctx, { approval, votes, edit, dropped }: JudgedVerdict) {
+function entryFor(ctx: Voter, { approval, votes, edit, dropped }: JudgedVerdict) {
   return entryOf(ctx, {
     projectId: approval.projectId,
     action: 'approvals:Decide',

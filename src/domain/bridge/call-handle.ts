@@ -29,8 +29,11 @@ export interface CallHandle {
   id: string
   projectId: string
   status: CallHandleStatus
-  /** The approval that is awaited; of several the one that expires first. */
-  pendingApproval: { approvalId: string; expiresAt: Date } | null
+  /**
+   * The approval that is awaited; of several the one that expires first. `login`: the page on which the person for whom the call
+   * is made logs in at the server of the tool, where it waits for that.
+   */
+  pendingApproval: { approvalId: string; expiresAt: Date; login: string | null } | null
   /** With INPUT_REQUIRED: the upstream's requests that the client has not answered yet, by key. */
   inputRequests: Record<string, InputRequest> | null
   /** With DONE. */
@@ -111,7 +114,7 @@ async function readCall(ctx: Ctx, call: ToolCall): Promise<CallHandle> {
     id: call.id,
     projectId: call.projectId,
     status,
-    pendingApproval: firstToExpire(approval ? [approval] : []),
+    pendingApproval: firstToExpire(ctx, approval ? [approval] : []),
     inputRequests: status === 'INPUT_REQUIRED' ? unansweredRequests(call) : null,
     result: call.result,
     conversationId: null,
@@ -145,7 +148,7 @@ async function readRun(ctx: Ctx, id: string): Promise<CallHandle> {
     id,
     projectId: generation.projectId,
     status: statusOfRun(generation, pending.length > 0),
-    pendingApproval: firstToExpire(pending),
+    pendingApproval: firstToExpire(ctx, pending),
     inputRequests: null,
     result: isTerminal(generation.storedStatus) ? resultOfRun(generation) : null,
     conversationId: generation.threadId,
@@ -161,9 +164,15 @@ function statusOfRun({ storedStatus }: Generation, hasPendingApproval: boolean):
   return hasPendingApproval ? 'AWAITING_APPROVAL' : 'RUNNING'
 }
 
-function firstToExpire(approvals: readonly Approval[]): CallHandle['pendingApproval'] {
+function firstToExpire(ctx: Ctx, approvals: readonly Approval[]): CallHandle['pendingApproval'] {
   const [first] = approvals.toSorted((a, b) => a.expiresAt.getTime() - b.expiresAt.getTime())
-  return first ? { approvalId: first.id, expiresAt: first.expiresAt } : null
+  if (!first) return null
+  const { id: approvalId, expiresAt, requirement } = first
+  return {
+    approvalId,
+    expiresAt,
+    login: requirement.loginOf ? `${ctx.publicUrl()}/approvals/${approvalId}` : null,
+  }
 }
 
 /** The final text, with an output schema also the object; for a failed run an error with its code. */

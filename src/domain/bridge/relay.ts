@@ -141,5 +141,7 @@ async function complete(
   const { id, projectId } = tool
   const details = { completion: true, agentId: agent.id }
   await recordChange(ctx.db, ctx, { projectId, action: 'tools:Read', resource: `tool/${id}`, details })
-  return completeArgument(ctx, { id, projectId, timeoutMs: timeoutOf(ctx, tool), signal, relay, params })
+  const requestedBy = ctx.principal.id
+  const timeoutMs = timeoutOf(ctx, tool)
+  return completeArgument(ctx, { id, projectId, requestedBy, timeoutMs, signal, relay, params })
 }

@@ -101,7 +101,8 @@ function isGated(tool: Callable, agent: Agent): boolean {
 
 function modeOf(tool: Callable, { gate }: Agent): GateMode {
   const modes = policiesOf(tool, gate ? [gate] : []).map(({ mode }) => mode)
-  return modes.includes('ALWAYS') ? 'ALWAYS' : modes.includes('WHEN') ? 'WHEN' : 'NEVER'
+  // A call for a person who has not logged in waits as one at a gate.
+  return modes.includes('ALWAYS') ? 'ALWAYS' : modes.includes('WHEN') || tool.mcp?.login ? 'WHEN' : 'NEVER'
 }
 
 function toolEntry(tool: Callable, agent: Agent): BridgeEntry {

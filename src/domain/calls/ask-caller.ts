@@ -2,7 +2,6 @@
  * Input that an upstream requires from the caller of a call (MCP 2026-07-28, multi round-trip requests): the call is
  * parked, answered and sent again.
  */
-import { errorResult } from '../../core/content.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JsonObject } from '../../core/json.ts'
 import { momentNow, type Moment } from '../../core/time.ts'
@@ -27,10 +26,10 @@ import {
 import { finish } from '../tools/index.ts'
 import type { InputRequired } from '../upstream/index.ts'
 import { settleOnce, isPaused } from './direct-store.ts'
+import { withdrawn } from './settle.ts'
 
 /** How long the caller has for its responses, in milliseconds. */
 const answerMs = 10 * 60 * 1000
-const withdrawn = errorResult('cancelled', 'The caller withdrew this call.')
 
 /**
  * Parks a call until its caller responds, and returns the call as written. Settles a call that its caller has

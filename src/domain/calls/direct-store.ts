@@ -26,19 +26,20 @@ import {
   type ToolCall,
 } from '../tool-calls/index.ts'
 import { writtenRows } from '../../store/db/rows.ts'
-import { sql } from '../../store/db/sql.ts'
+import { sql, type SQL } from '../../store/db/sql.ts'
 import { isOutage } from '../../store/db/storage-error.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { type Lease, afterOutage, readBack, whenAnswered } from '../../store/work/leases.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
 import { LeaseLostError, type HeldRow } from '../../store/work/work.ts'
 import { publishNews, type Services } from '../access/index.ts'
-import { changesOfDrift, type Drift } from '../approvals/index.ts'
+import { changesOfDrift, changesOfLogin, type Drift, type NewApproval } from '../approvals/index.ts'
 import { insertEntries } from '../audit/index.ts'
 import { insertProjectEvents, withRequester } from '../events/index.ts'
-import { statusOf, type FinishedCall } from '../tools/index.ts'
+import { finishUnsent, statusOf, type FinishedCall } from '../tools/index.ts'
 import type { CallStore } from './execution.ts'
-import { notSent, settleLate, settleHeld, settleStorable } from './settle.ts'
+import { hashOfRequest } from './pass-gate.ts'
+import { notSent, settleLate, settleHeld, settleStorable, withdrawn } from './settle.ts'
 
 /** Whether a pause holds one of these now. */
 export async function isPaused(db: Database, call: Pausable): Promise<boolean> {
@@ -58,6 +59,7 @@ export function directStore(services: Services, lease: Lease): CallStore<ToolCal
     handOver: (call) => handToCaller(services, lease, call),
     settle,
     askAgain: (call, drift) => voidAndAskAgain(services, held, call, drift),
+    askLogin: (call, question) => stopForLogin(services, held, call, question),
     async holdBack(call, waitMs) {
       await query(services.leaseDb, holdBack(call.id, waitMs, underLease(held), true))
     },
@@ -199,6 +201,35 @@ async function voidAndAskAgain(
 ): Promise<void> {
   const changes = changesOfDrift(call, drift, underLease(held))
   const recorded = drift.again ? [] : [insertEntries([executedEntry(call, 'ERRORED')])]
+  if (!(await writeQuestion(services, call, changes, recorded))) throw new LeaseLostError(held.id)
+  publishNews(services, call.projectId)
+}
+
+/** Asks for the login; settles a call that its caller has withdrawn. Returns the call as it is afterwards. */
+async function stopForLogin(
+  services: Services,
+  held: HeldRow,
+  call: ToolCall,
+  question: NewApproval,
+): Promise<ToolCall> {
+  const { agentId, runtimeName, arguments: args, attachments } = call
+  const requestHash = agentId && hashOfRequest({ agentId, runtimeName, args, attachments })
+  const how = { requestHash, proof: underLease(held), isOwnRow: true }
+  const ask = () => writeQuestion(services, call, changesOfLogin(call, question, how), [])
+  const asked = await whenAnswered(ask, services.limits.leaseMs, true)
+  if (asked) publishNews(services, call.projectId)
+  else if ((await loadCall(services.db, call.id)).cancelRequestedAt)
+    return settleOnce(services, held, call, finishUnsent(withdrawn))
+  return loadCall(services.db, call.id)
+}
+
+/** False when nothing was written, because the call is not what it was or is held by another worker. */
+async function writeQuestion(
+  services: Services,
+  call: ToolCall,
+  changes: Pick<ReturnType<typeof changesOfDrift>, 'call' | 'approvals' | 'events'>,
+  recorded: readonly SQL[],
+): Promise<boolean> {
   const parts = [...changes.approvals, ...recorded].map((part, i) => sql`${sql.raw(`x${i}`)} as (${part})`)
   const rows = await atomically(services.db, async (tx) => {
     await lockOwners(tx, [ownerOf(call)])
@@ -215,6 +246,5 @@ async function voidAndAskAgain(
         select 1 from g`,
     )
   })
-  if (rows.length === 0) throw new LeaseLostError(held.id)
-  publishNews(services, call.projectId)
+  return rows.length > 0
 }

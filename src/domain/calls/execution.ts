@@ -4,7 +4,7 @@ import type { Moment } from '../../core/time.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
 import type { Basis } from '../basis/index.ts'
 import type { Lease } from '../../store/work/leases.ts'
-import type { AgreedCall, Drift } from '../approvals/index.ts'
+import type { AgreedCall, Drift, NewApproval } from '../approvals/index.ts'
 import type { GatePolicy } from '../gates/index.ts'
 import type { ToolCall } from '../tool-calls/index.ts'
 import type { Callable, CallerChannel, FinishedCall } from '../tools/index.ts'
@@ -33,6 +33,8 @@ export interface CallStore<Settled> {
   settle(call: ToolCall, finished: FinishedCall): Promise<Settled>
   /** Voids the approval and asks for a new one, or settles the call when nothing can be asked. */
   askAgain(call: ToolCall, drift: Drift): Promise<void>
+  /** Stops a call that was begun and not acted on, until the person that the question names has logged in. */
+  askLogin(call: ToolCall, question: NewApproval): Promise<Settled>
   /** A rate limit of the tool or agent delays the call: its status stays, and it is due in `waitMs` milliseconds. */
   holdBack(call: ToolCall, waitMs: number): Promise<void>
   /**

@@ -66,8 +66,18 @@ export interface CallRequest {
  * open one for each call.
  */
 export function requestHash({ tool, prepared, attachments }: CallRequest, { agentId }: Via): string {
+  return hashOfRequest({ agentId, runtimeName: tool.runtimeName, args: prepared.arguments, attachments })
+}
+
+/** The same of a call that it has made. */
+export function hashOfRequest(call: {
+  agentId: string
+  runtimeName: string
+  args: JsonObject | null
+  attachments: readonly Attachment[] | null
+}): string {
   // Null stands where earlier releases had the thread of the session.
-  return hashJson([agentId, null, tool.runtimeName, prepared.arguments, attachments ?? []])
+  return hashJson([call.agentId, null, call.runtimeName, call.args, call.attachments ?? []])
 }
 
 /** The arguments that gates evaluate and people approve, including the attached files. */

@@ -1,6 +1,7 @@
 /** Sends a call that is committed as EXECUTING, while this process certainly holds it and no pause does, and settles it. */
 import { attributeNames as names, type TraceContext, beginUnit } from '../../core/telemetry/unit.ts'
 import type { Services } from '../access/index.ts'
+import { loginQuestion } from '../approvals/index.ts'
 import { type ToolCall, mayHaveRun, newestAttempt } from '../tool-calls/index.ts'
 import {
   codeOf,
@@ -145,16 +146,32 @@ export async function send<Settled>(
       }
     }
   } catch (error) {
-    const isUnsent =
-      error instanceof LeaseLostError || error instanceof WithheldError || isStorageError(error)
-    if (!isUnsent) throw error
+    if (!isOfUnsent(error)) throw error
     ran = refusals.at(-1)
     if (!ran) return store.notSent(call, error)
   }
   if ('inputRequired' in ran) return store.askCaller!(call, ran.inputRequired)
+  if (ran.loginOf !== undefined) return waitForLogin(services, call, { callable, merged }, how, ran.loginOf)
   if (ran.result.isError && isIdempotent(callable) && how.isLeftToNext()) return null
   if (ran.outcome === 'unknown') takeLate(services, call, ran)
   return store.settle(call, ran)
+}
+
+/** Whether the error says that the call was not sent. */
+function isOfUnsent(error: unknown): boolean {
+  return error instanceof LeaseLostError || error instanceof WithheldError || isStorageError(error)
+}
+
+/** Nothing has acted on the call: it waits until this person has logged in, and counts as a use of its tool when it runs. */
+async function waitForLogin<Settled>(
+  services: Services,
+  call: ToolCall,
+  { callable: tool, merged }: PreparedCall,
+  { store }: Execution<Settled>,
+  person: string,
+): Promise<Settled> {
+  await services.rates.giveBackUse(call.projectId, 'TOOL', tool.id)
+  return store.askLogin(call, loginQuestion(services, call, { tool, merged, person }))
 }
 
 /** Settles the call with what comes of it after it was reported as UNKNOWN. */

@@ -116,6 +116,9 @@ const everyMs = 250
 /** A database that is unreachable for longer is not waited for, in milliseconds. */
 const longestMs = 60 * 60_000
 
+/** The result of a call that its caller withdrew while it ran. */
+export const withdrawn = errorResult('cancelled', 'The caller withdrew this call.')
+
 /** The outcome of a call that was certainly not sent, by no attempt. */
 export const notSent = finishUnsent(
   errorResult(

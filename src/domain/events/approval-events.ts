@@ -26,7 +26,7 @@ const vote = {
   ...approval,
   verdict,
   decidedBy: deciderField,
-  via: scalar('String', z.enum(['KEY', 'SESSION', 'SLACK', 'LINK']))
+  via: scalar('String', z.enum(['KEY', 'SESSION', 'SLACK', 'LINK', 'LOGIN']))
     .describe('How the verdict was given, a VerdictWay; null in events of earlier releases.')
     .optional(),
 }

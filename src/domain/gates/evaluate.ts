@@ -26,6 +26,12 @@ export const requirementShape = part(
     /** Every policy that stops the call allows it; so too responses. */
     verdictLinks: view.mark(gateMeanings.verdictLinks),
     responses: view.mark(gateMeanings.responses),
+    loginOf: view
+      .id(
+        'The id of the API key or person who must log in at the server of the tool, with logInToUpstream; then the call goes ' +
+          'on. Null: approvers decide.',
+      )
+      .optional(),
   },
 )
 export type Requirement = z.output<typeof requirementShape>

@@ -51,6 +51,7 @@ export {
   approveCall,
   askAgain,
   askCaller,
+  askLogin,
   delayedRuns,
   editCall,
   editOf,

@@ -4,7 +4,7 @@
  * and name its relations. Every update calls the row `t`.
  */
 import type { ToolResult } from '../../core/content.ts'
-import { nowPlus } from '../../store/db/database.ts'
+import { jsonb, nowPlus } from '../../store/db/database.ts'
 import { sql, SQL } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
 import { assignments, recordset, type Values } from '../../store/db/rows.ts'
@@ -145,13 +145,23 @@ export function settleCalls<Name extends SettlingTransition>(
   )
 }
 
-/** Part over `a(tool_call_id, status)`, approvals that were settled: calls whose approval expired become EXPIRED. */
-export function expireCalls(result: ToolResult): SQL {
+/**
+ * Part over `a(tool_call_id, status, of_login)`, approvals that were settled: calls whose approval expired become EXPIRED.
+ * `ofLogin`: the result of those that waited for a login.
+ */
+export function expireCalls(result: ToolResult, ofLogin: ToolResult): SQL {
+  const either = (some: SQL, other: SQL) => sql`case when a.of_login then ${other} else ${some} end`
   return move(
     'expire',
     sql`t.id = a.tool_call_id`,
     sql`a.status = 'EXPIRED' and t.approval_id = a.id`,
-    { status: 'EXPIRED', result, isError: true, errorCode: codeOf(result), settledAt: sql`now()` },
+    {
+      status: 'EXPIRED',
+      result: either(jsonb(result), jsonb(ofLogin)),
+      isError: true,
+      errorCode: either(sql`${codeOf(result)}::text`, sql`${codeOf(ofLogin)}::text`),
+      settledAt: sql`now()`,
+    },
     sql`from a`,
   )
 }
@@ -203,6 +213,28 @@ export function askAgain(
     ...nextEpoch,
     notBefore: null,
     wakeAt: null,
+  })
+}
+
+/**
+ * Stops a call that was begun and certainly not acted on, until the person for whom it is made has logged in. Over the bridge
+ * the same request finds it by `requestHash`. Does nothing when the caller has cancelled the call.
+ */
+export function askLogin(
+  id: string,
+  asked: { approvalId: string; toolVersion: number; definitionHash: string | null },
+  requestHash: string | null,
+  proof: Proof,
+  isOwnRow: boolean,
+): SQL {
+  return move('askLogin', [id], sql`${proof} and t.cancel_requested_at is null`, {
+    status: 'AWAITING_APPROVAL',
+    ...asked,
+    ...(requestHash === null
+      ? {}
+      : { awaited: true, requestHash: sql`coalesce(t.request_hash, ${requestHash}::text)` }),
+    ...(isOwnRow ? { ...nextEpoch, wakeAt: null } : {}),
+    attempts: attemptEnds(sql`'AWAITING_APPROVAL'::text`, sql`'login_required'::text`),
   })
 }
 

@@ -149,6 +149,12 @@ export const transitions = {
     writer: 'executor',
     when: 'the client gave no output in time',
   },
+  askLogin: {
+    from: ['EXECUTING'],
+    to: ['AWAITING_APPROVAL'],
+    writer: 'executor',
+    when: 'its upstream wants a login of the person for whom it is made, and has not acted on it',
+  },
   askCaller: {
     from: ['EXECUTING'],
     to: ['AWAITING_CLIENT'],

@@ -87,10 +87,10 @@ export const importServer = operation({
     }
     await assertMay(ctx, 'tools:Update', projectId, `tool/${known.id}`)
     if (isSame(known, version, connection)) return { tool: known, changes: [] }
-    const { gates, deny, url, auth } = known.mcp!
+    const { gates, deny, url, auth, login } = known.mcp!
     // Credentials of one server are not for another.
     const mcp = {
-      ...mcpInputOf({ ...nothing, gates, deny, trustHints: false, auth: null }),
+      ...mcpInputOf({ ...nothing, gates, deny, trustHints: false, auth: null, ...(login ? { login } : {}) }),
       auth: url === connection.url ? authInputOf(auth) : null,
     }
     const change = { id: known.id, expectedVersion: known.version, ...own, config: { mcp } }

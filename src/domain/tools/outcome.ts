@@ -12,6 +12,8 @@ export interface FinishedCall {
   outcome: Outcome
   /** No attempt of the call was sent. */
   isUnsent?: true
+  /** The person who must log in at the server of the tool before it can run; no attempt of the call was acted on. */
+  loginOf?: string
   /** What the call ends with after all, where its outcome is unknown and may still become known. Never rejects. */
   late?: Promise<FinishedCall>
 }
@@ -23,6 +25,8 @@ export interface SendOutcome {
   sent: boolean
   /** The call was sent and no final response arrived: it may have taken effect. */
   lost: boolean
+  /** The person who must log in at the server of the tool before the call can run. */
+  loginOf?: string
   /** The same once more, when the final response may still arrive. Never rejects. */
   late?: Promise<SendOutcome>
 }
@@ -38,12 +42,12 @@ export function finish(result: ToolResult): FinishedCall {
  */
 export function finishedOf(
   definition: CallDefinition,
-  { result, sent, lost }: SendOutcome,
+  { result, sent, lost, loginOf }: SendOutcome,
   wasSent: boolean,
 ): FinishedCall {
   return (lost || (wasSent && !sent)) && !isIdempotent(definition)
     ? { result: unknownResult(result), outcome: 'unknown' }
-    : { ...finish(result), ...(sent || wasSent ? {} : { isUnsent: true }) }
+    : { ...finish(result), ...(sent || wasSent ? {} : { isUnsent: true, ...(loginOf && { loginOf }) }) }
 }
 
 /** The outcome of a call of which no attempt was sent. */

@@ -52,8 +52,8 @@ export function secretsOfDefinition(definition: ToolDefinition): string[] {
 /** Saves a tool's upstream, in the transaction that saves the tool. */
 export async function saveOutside(tx: Database, { id, projectId, mcp }: Tool): Promise<void> {
   if (!mcp) return
-  const { url, headers, auth } = mcp
-  await saveUpstream(tx, { id, projectId, config: { url, headers, auth } })
+  const { url, headers, auth, login } = mcp
+  await saveUpstream(tx, { id, projectId, config: { url, headers, auth, ...(login && { login }) } })
 }
 
 /** Deletes a tool's upstream and its tokens, in the transaction that deletes the tool. */

@@ -105,19 +105,19 @@ function send(
   const timeoutMs = timeoutOf(services, callable)
   const sent = { projectId, args, callId, timeoutMs, signal, mayStart, trace }
   if (http) return runHttp(services, run, http)
+  const { requestedBy, requester } = run
   if (mcp && action !== null)
     return runMcpTool(services, {
       ...sent,
+      requestedBy,
       toolId: callable.id,
       action,
       caller,
       row: run.upstream ?? null,
       server: mcp,
     })
-  if (platform && action !== null) {
-    const { requestedBy, requester } = run
+  if (platform && action !== null)
     return runPlatformTool(services, { ...sent, action, requestedBy, requester })
-  }
   return Promise.resolve(unsent('not_runnable', 'This tool runs in the calling application, not here.'))
 }
 

@@ -57,7 +57,16 @@ export interface UpstreamConfig {
   headers: Record<string, string>
   /** Null: no credentials are configured; a person may log in when the server requires it. */
   auth: UpstreamAuth | null
+  /** Whose login calls run with. Absent: one that everybody shares. */
+  login?: 'PER_PERSON'
 }
+
+export const loginChoice = choice('UpstreamLogin', 'Whose login the calls of an upstream server run with.', {
+  SHARED: 'All calls run with one login, or with the credentials of the configuration.',
+  PER_PERSON:
+    'Each call runs with the login of the person for whom it is made. Without one the call waits until that person has ' +
+    'logged in.',
+})
 
 /** Used when `auth` is null: Gatehouse registers itself and requests the scopes that the server names. */
 export const openAuth: AuthorizationCode = {
@@ -244,7 +253,12 @@ export function checkUpstreamConfig(
 export function upstreamFaults(egress: Pick<Egress, 'checkUrl'>, config: UpstreamConfig): Issue[] {
   const connector = connectorIn(config.url)
   if (connector !== null) return connectorFaults(config, connector)
-  return [...urlFaults(egress, config.url), ...headerFaults(config), ...authFaults(config.auth)]
+  return [
+    ...urlFaults(egress, config.url),
+    ...headerFaults(config),
+    ...authFaults(config.auth),
+    ...loginFaults(config),
+  ]
 }
 
 /** The names of all secrets in the configuration. */
@@ -255,7 +269,7 @@ export function secretsOf({ url, headers, auth }: UpstreamConfig): string[] {
 }
 
 /** A connector has the credentials of its server, and an API key for ours: there is nothing to send. */
-function connectorFaults({ headers, auth }: UpstreamConfig, name: string): Issue[] {
+function connectorFaults({ headers, auth, login }: UpstreamConfig, name: string): Issue[] {
   const fault = (path: string, message: string): Issue[] => [{ path: [path], message }]
   return [
     ...(connectorName.test(name)
@@ -268,6 +282,7 @@ function connectorFaults({ headers, auth }: UpstreamConfig, name: string): Issue
       ? fault('headers', 'must be empty: a connector gets no headers')
       : []),
     ...(auth ? fault('auth', 'must be left out: the connector itself has the credentials') : []),
+    ...(login ? fault('login', 'must be SHARED: the connector itself has the credentials') : []),
   ]
 }
 
@@ -313,6 +328,17 @@ function authFaults(auth: UpstreamAuth | null): Issue[] {
   return needed === null || !auth.clientSecret
     ? []
     : [{ path: ['auth', needed], message: 'is required when there is a client secret' }]
+}
+
+/** What is sent for everybody would be sent beside, or in place of, the login of a person. */
+function loginFaults({ headers, auth, login }: UpstreamConfig): Issue[] {
+  if (!login) return []
+  const fault = (message: string): Issue[] => [{ path: ['login'], message }]
+  if (auth && auth.kind !== 'authorization_code')
+    return fault('PER_PERSON needs the grant authorizationCode, or no auth: other grants have no person')
+  return Object.keys(headers).some((name) => name.toLowerCase() === 'authorization')
+    ? fault('PER_PERSON conflicts with the header Authorization, which is the same for everybody')
+    : []
 }
 
 function isWebAddress(value: string): boolean {

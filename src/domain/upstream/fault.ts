@@ -30,6 +30,8 @@ export type FaultCode =
   | 'invalid_configuration'
   | 'invalid_response'
   | 'issuer_mismatch'
+  | 'login_required'
+  | 'no_person'
   | 'output_schema_violation'
   | 'response_too_large'
   | 'secret_missing'
@@ -50,6 +52,8 @@ export interface FaultFacts {
   retryAfterMs?: number
   /** The scopes that were missing. */
   scope?: string
+  /** The person who must log in. */
+  person?: string
 }
 
 /** A failure whose message may be shown to clients unchanged. */

@@ -24,6 +24,7 @@ export {
   upstreamFaults,
   connection,
   connectionFields,
+  loginChoice,
   type UpstreamAuth,
   type UpstreamConfig,
 } from './config.ts'
@@ -46,6 +47,7 @@ export {
 } from './state.ts'
 export { confirmLogin, readLogin, type LoginOutcome } from './oauth/login-confirm.ts'
 export { connectUpstream, disconnectUpstream, finishLogin } from './oauth/logins.ts'
+export { loadPersonLogins, logInToUpstream, logOutOfUpstream, type PersonLogins } from './oauth/own-login.ts'
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth/oauth.ts'
 export { refreshUpstreamNow, tryUpstream, tryConfig } from './operations.ts'
 export { startUpstreams } from './worker.ts'

@@ -2,7 +2,7 @@
 import { eq } from 'drizzle-orm'
 import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
-import { upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
+import { personLogins, upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
 import { madeDue } from '../../store/work/work.ts'
 import type { Services } from '../access/index.ts'
 import type { UpstreamConfig } from './config.ts'
@@ -10,7 +10,7 @@ import type { UpstreamConfig } from './config.ts'
 /**
  * Inserts or updates the configuration; an unchanged one writes nothing. A change resets status, protocol and error,
  * refreshes the upstream at once, and retires every open connection. It deletes tokens and logins when the URL or
- * `auth` changed. The catalog stays while the URL is the same. The caller publishes `{kind: 'work', table:
+ * `auth` changed, and those of persons also when `login` is shared. The catalog stays while the URL is the same. The caller publishes `{kind: 'work', table:
  * 'upstreams'}` after the commit.
  */
 export async function saveUpstream(
@@ -50,12 +50,15 @@ export async function saveUpstream(
           from old
         ), false) as "sameAuth"`,
   )
-  if (changed[0] && changed[0].version > 1 && !changed[0].sameAuth) await forgetTokens(tx, id)
+  if (!changed[0] || changed[0].version === 1) return
+  if (!changed[0].sameAuth) await forgetTokens(tx, id)
+  if (!changed[0].sameAuth || !config.login) await forgetPersonLogins(tx, id)
 }
 
 /** Deletes the upstream with its tokens and logins. Idempotent. */
 export async function dropUpstream(tx: Database, id: string): Promise<void> {
   await forgetTokens(tx, id)
+  await forgetPersonLogins(tx, id)
   await tx.delete(upstreams).where(eq(upstreams.id, id))
 }
 
@@ -63,6 +66,10 @@ export async function dropUpstream(tx: Database, id: string): Promise<void> {
 export async function forgetTokens(tx: Database, id: string): Promise<void> {
   await tx.delete(upstreamTokens).where(eq(upstreamTokens.upstreamId, id))
   await tx.delete(upstreamLogins).where(eq(upstreamLogins.upstreamId, id))
+}
+
+async function forgetPersonLogins(tx: Database, id: string): Promise<void> {
+  await tx.delete(personLogins).where(eq(personLogins.upstreamId, id))
 }
 
 /**

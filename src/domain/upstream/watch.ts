@@ -118,7 +118,8 @@ async function keepWatching(services: Services, id: string, watched: Watched): P
 /** Returns when the connection, the configuration or the watch has ended. */
 async function watchOnce(services: Services, id: string, watched: Watched): Promise<void> {
   const [row] = await loadRows(services.db, [id])
-  if (!row || row.closedForMs > 0) return
+  // Nobody gets news over the connection of another person.
+  if (!row || row.closedForMs > 0 || row.config.login) return
   const lease = await borrowLink(services, row, row.protocol)
   const link = lease.resource
   const down = new AbortController()

@@ -60,11 +60,16 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
     { name: `${marker}_mcp`, config: { mcp: { url: `${upstream}/mcp` } } },
     'tool { id }',
   )
+  const own = await mutate(
+    'createTool',
+    { name: `${marker}_own`, config: { mcp: { url: `${upstream}/mcp`, login: 'PER_PERSON' } } },
+    'tool { id }',
+  )
   // No timer changes it, so that the contents of the project stay the same.
   await query(
     h.app.services.db,
     sql`update upstreams set wake_at = null, epoch = epoch + 1, catalog = ${JSON.stringify(catalog)}, catalog_hash = ${catalog.hash}
-      where id = ${mcp['tool'].id}`,
+      where id in ${[mcp['tool'].id, own['tool'].id]}`,
   )
   const toolIds = [http['tool'].id, client['tool'].id]
   const helper = await mutate('createAgent', { name: `${marker}_helper` }, 'agent { id }')
@@ -115,6 +120,7 @@ export async function furnish(h: Harness, marker: string, upstream: string): Pro
       gch_: proposed['gateChange'].id,
       tool_: http['tool'].id,
       mcp: mcp['tool'].id,
+      own: own['tool'].id,
       client: client['tool'].id,
       taken: taken['toolCall'].id,
       rtl_: await runToolOf(h, project.id),
@@ -333,6 +339,8 @@ export function extrasOf({ ids }: Pick<FurnishedProject, 'ids'>): Record<string,
     RefreshUpstreamInput: { toolId: ids['mcp'] },
     ConnectUpstreamInput: { toolId: ids['mcp'] },
     DisconnectUpstreamInput: { toolId: ids['mcp'] },
+    LogInToUpstreamInput: { toolId: ids['own'] },
+    LogOutOfUpstreamInput: { toolId: ids['own'] },
     EndSessionsInput: { principalId: ids['key_'] },
     CreateWebhookInput: { url: 'http://127.0.0.1:9/hook' },
     ReplayWebhookInput: { after: '0' },

@@ -326,7 +326,7 @@ describe('a key that makes keys', () => {
     )
     expect(data['tool']).toBeNull()
     expect(errors![0]!.extensions).toEqual({ code: 'FORBIDDEN', action: 'tools:Get' })
-    expect(data['tools'].nodes.length).toBe(4)
+    expect(data['tools'].nodes.length).toBe(5)
   })
 
   test('belongs to one project and cannot create keys for another; only an operator creates operators', async () => {

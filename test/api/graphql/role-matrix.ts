@@ -113,6 +113,8 @@ export const matrix: Record<string, Line> = {
   refreshUpstream: line(builders),
   connectUpstream: line(builders),
   disconnectUpstream: line(builders),
+  logInToUpstream: line(callers),
+  logOutOfUpstream: line(callers),
   testUpstream: line(builders),
   callTool: line(callers),
   addCodingAgent: line(builders),

@@ -58,9 +58,11 @@ import { getGateChanges, type GateChange } from '../../../domain/gate-changes/in
 import { getPauses, loadOpenPauses, loadPausesOfRuns, type Pause } from '../../../domain/pauses/index.ts'
 import {
   loadConnections,
+  loadPersonLogins,
   loadUpstreams,
   type Catalog,
   type Connection,
+  type PersonLogins,
   type UpstreamState,
 } from '../../../domain/upstream/index.ts'
 import { getTriggers, type Trigger } from '../../../domain/triggers/index.ts'
@@ -115,6 +117,8 @@ export interface Loaders {
   upstreams: DataLoader<string, (UpstreamState & { catalog: Catalog }) | null>
   /** The same: its OAuth tokens, without the tokens. */
   connections: DataLoader<string, Connection | null>
+  /** The same: the logins of its people. */
+  personLogins: DataLoader<string, PersonLogins>
   /** By agent, which the resolver that loaded it has authorised. */
   collidingNames: DataLoader<Agent, string[], string>
   toolSizes: DataLoader<Agent, AgentToolSize, string>
@@ -254,6 +258,7 @@ function makeLoaders(ctx: Ctx): Loaders {
       return ids.map((id) => found.get(id) ?? null)
     }),
     connections: new DataLoader((ids) => loadConnections(ctx.db, ids)),
+    personLogins: new DataLoader((ids) => loadPersonLogins(ctx, ids)),
     whyNotDecide: new DataLoader((approvals) => whyNotDecide(ctx, approvals), { cacheKeyFn: ({ id }) => id }),
     asked: new DataLoader((approvals) => approvalContexts(ctx, approvals), {
       cacheKeyFn: ({ id }) => id,

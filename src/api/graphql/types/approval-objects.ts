@@ -1,4 +1,5 @@
 /** The object types of approvals and of what people who decide read about a call. */
+import { personFor } from '../../../domain/access/index.ts'
 import {
   approvalShape,
   briefArguments,
@@ -84,6 +85,14 @@ export function addApprovalType(refs: Refs): void {
       type: CanDecide,
       description: 'Whether the caller may decide the approval now, and why not.',
       resolve: async (approval, _args, { loaders }) => ({ why: await loaders.whyNotDecide.load(approval) }),
+    }),
+    viewerMustLogIn: t.boolean({
+      description:
+        'Whether the call waits until the person of the caller has logged in at the server of the tool, with logInToUpstream.',
+      resolve: async ({ status, requirement: { loginOf } }, _args, { ctx }) =>
+        status === 'PENDING' &&
+        loginOf !== undefined &&
+        (await personFor(ctx.db, ctx.principal.id)) === loginOf,
     }),
     claim: t.field({
       type: shapes.object(claimShape),

@@ -1,5 +1,5 @@
 /** The kind mcp of tools in GraphQL: its connection, its gates and the actions that it serves. */
-import { authKind, authMeanings, type UpstreamAuth } from '../../../domain/upstream/index.ts'
+import { authKind, authMeanings, loginChoice, type UpstreamAuth } from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import { gateOf, strictestOf, type GatePolicy } from '../../../domain/gates/index.ts'
 import { loadCallables, mcpRelay, ownGateOf } from '../../../domain/tools/index.ts'
@@ -74,6 +74,11 @@ export function addMcpTool(
         'How Gatehouse authenticates to the server (OAuth); null: only with tokens of connectUpstream, ' +
         'when a person logged in.',
       resolve: (tool) => tool.mcp!.auth,
+    }),
+    login: t.field({
+      type: refs.shapes.choice(loginChoice),
+      description: 'Whose login the calls run with.',
+      resolve: (tool) => tool.mcp!.login ?? 'SHARED',
     }),
     gates: t.field({
       type: [Gate],

@@ -32,6 +32,16 @@ export function addUpstreams(refs: Refs): void {
         'a stated end.',
       resolve: async ({ id }, _args, { loaders }) => (await loaders.connections.load(id))?.expiresAt ?? null,
     }),
+    loginCount: t.int({
+      description: 'The number of people who are logged in to the server with a login of their own.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.personLogins.load(id)).count,
+    }),
+    ownLoginAt: t.field({
+      ...moment,
+      description:
+        'When the person of the caller logged in to the server with a login of their own; null without such a login.',
+      resolve: async ({ id }, _args, { loaders }) => (await loaders.personLogins.load(id)).ownAt,
+    }),
     serverName: t.string({
       nullable: true,
       description: 'The name that the server gives itself; null when it gives none.',

@@ -21,7 +21,7 @@ import {
   readRequestState,
   type RequestState,
 } from './request-state.ts'
-import { protocolFaultOf } from './results.ts'
+import { protocolFaultOf, waitsFor } from './results.ts'
 
 export interface FeatureRead {
   /** Of method and parameters: a requestState is valid only with the request that it was issued for. */
@@ -103,9 +103,8 @@ async function contentOf(request: AgentRequest, handle: CallHandle): Promise<obj
 }
 
 function pendingError({ id, pendingApproval }: CallHandle, retryAfterMs: number) {
-  const { approvalId, expiresAt } = pendingApproval!
-  const message =
-    'Not read yet: a person has to approve it. Repeat this request unchanged to get the outcome.'
+  const { approvalId, expiresAt, login } = pendingApproval!
+  const message = `Not read yet: ${waitsFor(login)}. Repeat this request unchanged to get the outcome.`
   return protocolError(codes.conflict, message, 'pending_approval', {
     call_id: id,
     approval_id: approvalId,

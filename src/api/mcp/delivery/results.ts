@@ -73,14 +73,14 @@ function seedTimeout(id: string, canRetry: boolean) {
 
 /** A call that awaits approval: neither an error nor a success. */
 export function pendingResult({ id, pendingApproval }: CallHandle, retryAfterMs: number): CallToolResult {
-  const { approvalId, expiresAt } = pendingApproval!
+  const { approvalId, expiresAt, login } = pendingApproval!
   const until = expiresAt.toISOString()
   return {
     content: [
       {
         type: 'text',
         text:
-          `Not executed yet: a person has to approve this call, until ${until}. To wait for the outcome, call the tool ` +
+          `Not executed yet: ${waitsFor(login)}, until ${until}. To wait for the outcome, call the tool ` +
           `approval_wait with {"call_id": "${id}"}, or repeat this request unchanged. Nothing runs twice. To withdraw ` +
           `the call, use the tool approval_cancel.`,
       },
@@ -90,11 +90,19 @@ export function pendingResult({ id, pendingApproval }: CallHandle, retryAfterMs:
       call_id: id,
       approval_id: approvalId,
       expires_at: until,
+      ...(login === null ? {} : { login_url: login }),
       retry_after_ms: retryAfterMs,
     },
     isError: false,
     _meta: { 'gatehouse/call_id': id },
   }
+}
+
+/** What a call waits for. */
+export function waitsFor(login: string | null): string {
+  return login === null
+    ? 'a person has to approve this call'
+    : `the person for whom this call is made has to log in at the server of the tool, at ${login}`
 }
 
 /** A call that its caller has withdrawn. */

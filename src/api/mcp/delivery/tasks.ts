@@ -24,7 +24,7 @@ import {
 import type { AgentRequest, ModernRequest } from '../http/agent-request.ts'
 import { inputResponsesOf, modernRelay } from './caller-channel.ts'
 import { codes, protocolError, toProtocolError } from '../http/errors.ts'
-import { protocolFaultOf, resultOf, withConversation } from './results.ts'
+import { protocolFaultOf, resultOf, waitsFor, withConversation } from './results.ts'
 import { noteDelivery, type CallContext } from './request-state.ts'
 
 export const tasksExtension = 'io.modelcontextprotocol/tasks'
@@ -147,7 +147,10 @@ function taskOf({ ctx, runtime }: AgentRequest, handle: CallHandle) {
     status: statuses[handle.status],
     ...(pendingApproval
       ? {
-          statusMessage: `Waiting for a person to approve, until ${pendingApproval.expiresAt.toISOString()}.`,
+          statusMessage:
+            pendingApproval.login === null
+              ? `Waiting for a person to approve, until ${pendingApproval.expiresAt.toISOString()}.`
+              : `Waiting, until ${pendingApproval.expiresAt.toISOString()}: ${waitsFor(pendingApproval.login)}.`,
         }
       : {}),
     createdAt: createdAt.toISOString(),

@@ -283,13 +283,19 @@ export function recordChange(tx: Database, ctx: Ctx, change: AuditedChange): Pro
   return record(tx, entryOf(ctx, change))
 }
 
+/** Who did something, and from where. */
+interface AuditedCaller {
+  principal: { id: string }
+  remoteAddress: string | null
+}
+
 /** The audit entry of a change by the caller, to be inserted in the transaction of the change. */
-export function entryOf(ctx: Ctx, change: AuditedChange): NewAuditEntry {
+export function entryOf(ctx: AuditedCaller, change: AuditedChange): NewAuditEntry {
   const { principalId, details } = callerOf(ctx)
   return { ...change, principalId, details: { ...change.details, ...details }, outcome: 'ALLOWED' }
 }
 
-function callerOf(ctx: Ctx): { principalId: string; details: JsonObject } {
+function callerOf(ctx: AuditedCaller): { principalId: string; details: JsonObject } {
   return {
     principalId: ctx.principal.id,
     details: ctx.remoteAddress ? { remoteAddress: ctx.remoteAddress } : {},

@@ -19,6 +19,7 @@ import { inProject, operation } from '../context/operation.ts'
 import { assertStillValid } from './still-valid.ts'
 import { checkPolicy, policyOfRole, role, within, type Policy, type Role } from '../permission/policy.ts'
 import { assertQuota } from '../limits/rates.ts'
+import { deleteLoginsOf } from './persons.ts'
 import { deleteSessionsOf } from './sessions.ts'
 import { isSubject } from './subjects.ts'
 import { sql } from '../../../store/db/sql.ts'
@@ -196,10 +197,9 @@ export const revokeApiKey = operation({
       })
     const revoked = await atomically(ctx.db, async (tx) => {
       const ended = await markRevoked(tx, id, alone)
-      await deleteSessionsOf(
-        tx,
-        ended.map((one) => one.id),
-      )
+      const ids = ended.map((one) => one.id)
+      await deleteSessionsOf(tx, ids)
+      await deleteLoginsOf(tx, ids)
       for (const one of ended) {
         const details: JsonObject = one.id !== id ? { madeWith: id } : alone ? { keepMade: true } : {}
         const resource = `key/${one.id}`

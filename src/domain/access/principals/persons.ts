@@ -37,6 +37,23 @@ export async function personsOf(db: Database, ids: readonly string[]): Promise<M
   return persons
 }
 
+/** The person for whom a principal acts; null for a key of a program, and for one that does not exist. */
+export async function personFor(db: Database, id: string): Promise<string | null> {
+  if (isSubject(id)) return id
+  const [key] = await query(db, sql`select 1 from api_keys where id = ${id} and votes`)
+  return key ? (await personsOf(db, [id])).get(id)! : null
+}
+
+/** Deletes the logins at upstreams of the persons who lose these keys, their own or those with which they joined. */
+export async function deleteLoginsOf(tx: Database, keyIds: readonly string[]): Promise<void> {
+  if (keyIds.length === 0) return
+  await query(
+    tx,
+    sql`delete from person_logins
+      where person in ${[...keyIds]} or person in (select person from api_keys where id in ${[...keyIds]})`,
+  )
+}
+
 /**
  * The ids of all principals whose person is this one, as a subquery: the person, the keys with which it has joined, and
  * those made with one of these, directly or through other keys, as far as nobody else has joined with them as a person of

@@ -27,6 +27,8 @@ export async function showApprovals(
 ): Promise<SlackFailure | null> {
   for (const approval of await loadApprovals(services.db, ids)) {
     if (approval.projectId !== integration.projectId) continue
+    // Nobody decides it: whose login is missing, logs in on the page.
+    if (approval.requirement.loginOf) continue
     const failure = await showOne(services, integration, approval, guard)
     if (failure && failure.kind !== 'never') return failure
     if (failure)

@@ -6,7 +6,13 @@ import { isRefused, isStorageError } from '../../../store/db/storage-error.ts'
 import { LeaseLostError } from '../../../store/work/work.ts'
 import { interruption } from '../../../store/work/worker.ts'
 import { gatesOf } from '../../agents/index.ts'
-import { changesOfDrift, type AgreedCall, type Drift } from '../../approvals/index.ts'
+import {
+  changesOfDrift,
+  changesOfLogin,
+  type AgreedCall,
+  type Drift,
+  type NewApproval,
+} from '../../approvals/index.ts'
 import { execute, notSent, settleLate, settleStorable, type CallStore } from '../../calls/index.ts'
 import { requiresAction } from '../../events/index.ts'
 import {
@@ -65,6 +71,7 @@ function storeOf(turn: Turn): CallStore<void> {
     offer: (call, basis) => offer(turn, call, basis),
     settle: (call, finished) => settle(turn, call, finished),
     askAgain: (call, drift) => voidAndAskAgain(turn, call, drift),
+    askLogin: (call, question) => stopForLogin(turn, call, question),
     holdBack: (call, waitMs) =>
       commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [holdBack(call.id, waitMs, inGeneration, false)] }),
     park: (call) => parkCall(turn, call),
@@ -144,6 +151,18 @@ async function settle(turn: Turn, call: ToolCall, finished: FinishedCall): Promi
 async function voidAndAskAgain(turn: Turn, call: ToolCall, drift: Drift): Promise<void> {
   const { call: changed, approvals, events } = changesOfDrift(call, drift, inGeneration)
   await commitTurn(turn, { wakeAt: leaseEnd(turn), calls: [changed], also: approvals, events })
+}
+
+/** Asks for the login of the person for whom the run is made. The run goes on with its other calls. */
+async function stopForLogin(turn: Turn, call: ToolCall, question: NewApproval): Promise<void> {
+  const how = { requestHash: null, proof: inGeneration, isOwnRow: false }
+  const { call: changed, approvals, events } = changesOfLogin(call, question, how)
+  const change = { wakeAt: leaseEnd(turn), calls: [changed], also: approvals, events }
+  await commitWithOutageRetry(turn, change, async (db) => {
+    const now = await loadCall(db, call.id)
+    return now.approvalId === question.id
+  })
+  turn.unsent.delete(call.id)
 }
 
 function leaseEnd({ services }: Turn) {

@@ -4,7 +4,13 @@ import * as view from '../../../core/view.ts'
 import { text } from '../../../core/check.ts'
 import { optional, part } from '../../../core/shapes.ts'
 import { gateInput, type GatePolicy } from '../../gates/index.ts'
-import { authInputOf, upstreamConfigOf, connectionFields, type UpstreamConfig } from '../../upstream/index.ts'
+import {
+  authInputOf,
+  connectionFields,
+  loginChoice,
+  upstreamConfigOf,
+  type UpstreamConfig,
+} from '../../upstream/index.ts'
 
 export const mcpRelay = part(
   'McpRelay',
@@ -48,6 +54,7 @@ export const mcpInput = part(
   'An upstream MCP server (Streamable HTTP of any revision, or HTTP with SSE).',
   {
     ...connectionFields,
+    login: optional(loginChoice.describe('Whose login the calls run with.'), 'SHARED'),
     allow: optional(names.describe('Names of the tools of the server to serve.'), 'all'),
     deny: optional(names.describe('Names of the tools of the server never to serve.'), 'none'),
     gates: actionGates.nullish(),
@@ -84,9 +91,11 @@ export const mcpInput = part(
 )
 
 export function mcpOf(given: z.output<typeof mcpInput>): McpToolConfig {
-  const { allow, deny, gates, relay, trustHints } = given
+  const { allow, deny, gates, relay, trustHints, login } = given
   return {
     ...upstreamConfigOf(given),
+    // Stored only where it is set: a tool that was saved before it existed stays the same.
+    ...(login === 'PER_PERSON' ? { login } : {}),
     allow: allow ? [...new Set(allow)] : null,
     deny: [...new Set(deny)],
     gates: gatesOf(gates ?? []),

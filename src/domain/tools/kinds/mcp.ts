@@ -83,6 +83,7 @@ export function readCallable(tool: Tool, action: string | null): Callable | null
 export interface McpRun {
   toolId: string
   projectId: string
+  requestedBy: string
   /** The tool's name at the upstream. */
   action: string
   args: JsonObject
@@ -147,7 +148,8 @@ async function runRead(
       sent: true,
       lost: false,
     }
-  const { code, message, rpcCode, rpcData } = reading.fault
+  const { code, message, rpcCode, rpcData, loginOf } = reading.fault
   const facts = rpcCode === null ? {} : { rpcCode, ...(isJsonObject(rpcData) ? { rpcData } : {}) }
-  return { result: errorResult(code, message, facts), sent: true, lost: false }
+  const result = errorResult(code, message, facts)
+  return { result, sent: loginOf === undefined, lost: false, ...(loginOf && { loginOf }) }
 }

@@ -186,6 +186,7 @@ const authorizationCodes = new Set<FaultCode>([
   'authorization_failed',
   'insufficient_scope',
   'issuer_mismatch',
+  'login_required',
 ])
 
 function failedStatus(row: UpstreamRow, { code }: UpstreamFault): UpstreamStatus {

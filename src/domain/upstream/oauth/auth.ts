@@ -34,7 +34,7 @@ export function authFor(
 ): AuthProvider {
   const auth = owner.config.auth ?? openAuth
   const renewOnce = (seen: StoredTokens, challenge: Challenge | null) =>
-    services.connections.share(`token ${owner.id} ${seen.version}`, () =>
+    services.connections.share(`token ${owner.id} ${owner.person ?? ''} ${seen.version}`, () =>
       store.exclusively(seen.version, (stored, save) =>
         renew(services, owner, target, stored, save, challenge),
       ),

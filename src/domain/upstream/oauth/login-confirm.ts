@@ -63,6 +63,8 @@ export interface LoginQuestion {
   startedBy: string
   /** The host of the authorization server. */
   host: string
+  /** The person whose own login it is, and who confirms it in a browser that is signed in; null for that of everybody. */
+  person: string | null
 }
 
 /** Reads what a login is for; null when no open login has this state. Changes nothing. */
@@ -76,7 +78,8 @@ export async function readLogin(services: Services, state: string): Promise<Logi
         l.sealed,
         coalesce(t.name, l.upstream_id) as tool,
         coalesce(p.name, l.project_id) as project,
-        coalesce(k.name, s.name, l.started_by) as "startedBy"
+        coalesce(k.name, s.name, l.started_by) as "startedBy",
+        l.person
       from upstream_logins as l
       left join tools as t on t.id = l.upstream_id
       left join projects as p on p.id = l.project_id

@@ -30,7 +30,8 @@ import {
 import { loginPath, type LoginAttempt } from './oauth.ts'
 import { forgetTokens } from '../save.ts'
 import { loadRows, ofUpstream, toolOfUpstream, type UpstreamRow } from '../state.ts'
-import { databaseTokenStore } from './tokens.ts'
+import { connectPerson } from './person-logins.ts'
+import { databaseTokenStore, type TokenOwner } from './tokens.ts'
 
 const connectMs = 10_000
 
@@ -87,36 +88,43 @@ export const connectUpstream = operation({
     const row = await findUpstream(ctx, toolId)
     if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
       throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
-    const state = newToken('')
-    const login: LoginAttempt = { state }
-    const challenge = await beginLogin(ctx, row, login)
-    const { url, verifier, discovery } = login
-    const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
-    await atomically(ctx.db, async (tx) => {
-      await deleteOldLogins(tx, row.id)
-      await tx.insert(upstreamLogins).values({
-        stateHash: sha256Hex(state),
-        upstreamId: row.id,
-        projectId: row.projectId,
-        configVersion: row.configVersion,
-        sealed: seal(ctx.masterKey, writeJson(sealed), sealContext(row.id)),
-        startedBy: ctx.principal.id,
-        expiresAt: nowPlus(loginMs),
-      })
-      const { projectId } = row
-      await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${row.id}` })
-    })
-    return { url: `${ctx.publicUrl()}${loginPath}?state=${state}` }
+    return { url: await startLogin(ctx, row) }
   },
 })
 
-async function beginLogin(ctx: Ctx, row: UpstreamRow, login: LoginAttempt): Promise<Challenge> {
-  const store = databaseTokenStore(ctx, row)
+/** Starts a login, for the tokens of this owner. Returns the URL of the page on which it is confirmed. */
+export async function startLogin(ctx: Ctx, owner: UpstreamRow & Pick<TokenOwner, 'person'>): Promise<string> {
+  const { id, projectId, configVersion, person = null } = owner
+  const state = newToken('')
+  const login: LoginAttempt = { state }
+  const challenge = await beginLogin(ctx, owner, login)
+  const { url, verifier, discovery } = login
+  const sealed = { url: url!, verifier: verifier!, discovery: discovery!, challenge } satisfies SealedLogin
+  await atomically(ctx.db, async (tx) => {
+    await deleteOldLogins(tx, id, person)
+    await tx.insert(upstreamLogins).values({
+      stateHash: sha256Hex(state),
+      upstreamId: id,
+      projectId,
+      configVersion,
+      sealed: seal(ctx.masterKey, writeJson(sealed), sealContext(id)),
+      startedBy: ctx.principal.id,
+      person,
+      expiresAt: nowPlus(loginMs),
+    })
+    const details = person === null ? {} : { person }
+    await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${id}`, details })
+  })
+  return `${ctx.publicUrl()}${loginPath}?state=${state}`
+}
+
+async function beginLogin(ctx: Ctx, owner: TokenOwner, login: LoginAttempt): Promise<Challenge> {
+  const store = databaseTokenStore(ctx, owner)
   try {
-    const target = await targetOf(ctx, row.projectId, row.config)
+    const target = await targetOf(ctx, owner.projectId, owner.config)
     const stored = await store.read()
     const challenge = await findChallenge(ctx, target, stored.metadataUrl)
-    await runFlow(ctx, row, target, { stored, save: (change) => store.save(change), challenge, login })
+    await runFlow(ctx, owner, target, { stored, save: (change) => store.save(change), challenge, login })
     if (!login.url || !login.verifier || !login.discovery)
       throw new UpstreamFault('authorization_failed', 'The authorization server does not support this login.')
     if (!/^https?:/.test(login.url))
@@ -150,23 +158,29 @@ export async function finishLogin(
     return 'refused'
   }
   const { verifier, discovery, challenge } = openSealed(services, row.id, taken.sealed)
-  const store = databaseTokenStore(services, row)
+  const { person, startedBy } = taken
+  const owner = person === null ? row : { ...row, person }
+  const store = databaseTokenStore(services, owner)
   try {
-    await runFlow(services, row, await targetOf(services, row.projectId, row.config), {
+    await runFlow(services, owner, await targetOf(services, row.projectId, row.config), {
       stored: await store.read(),
       save: (change) => store.save(change),
       challenge,
       login: { verifier, discovery },
       returned: { code, iss: params.get('iss') ?? undefined },
     })
+    // A renewal finds the authorization server by it.
+    if (challenge.metadataUrl !== null) await store.save({ metadataUrl: challenge.metadataUrl })
   } catch (error) {
     services.log.warn({ err: error, id: row.id }, 'a login for an upstream failed')
-    await auditLogin(services, row, taken.startedBy, 'failed')
+    await auditLogin(services, row, startedBy, 'failed')
     return 'failed'
   }
-  await reconnect(services, row, taken.startedBy)
-  await auditLogin(services, row, taken.startedBy, 'connected')
-  return 'connected'
+  const outcome = await (person === null
+    ? reconnect(services, row, startedBy).then(() => 'connected' as const)
+    : connectPerson(services, row, person, startedBy))
+  await auditLogin(services, row, startedBy, outcome)
+  return outcome
 }
 
 export const disconnectUpstream = operation({
@@ -212,25 +226,23 @@ async function isOpen(services: Services, state: string): Promise<boolean> {
   return rows.length > 0
 }
 
+interface TakenLogin {
+  upstreamId: string
+  configVersion: number
+  sealed: string
+  startedBy: string
+  /** The person whose own login it is; null for the login that everybody shares. */
+  person: string | null
+}
+
 /** Deletes the login and returns it, once, for the browser that confirmed it. */
 async function takeLogin(
   services: Services,
   state: string,
   browser: string | null,
-): Promise<{
-  upstreamId: string
-  configVersion: number
-  sealed: string
-  startedBy: string
-} | null> {
+): Promise<TakenLogin | null> {
   if (browser === null) return null
-  const [taken] = await query<{
-    upstreamId: string
-    configVersion: number
-    sealed: string
-    startedBy: string
-    valid: boolean
-  }>(
+  const [taken] = await query<TakenLogin & { valid: boolean }>(
     services.db,
     sql`
       delete from upstream_logins
@@ -241,21 +253,23 @@ async function takeLogin(
         config_version as "configVersion",
         sealed,
         started_by as "startedBy",
+        person,
         expires_at > now() as valid`,
   )
   return taken?.valid ? taken : null
 }
 
-/** Deletes expired logins, and this upstream's oldest ones when there are too many. */
-async function deleteOldLogins(tx: Ctx['db'], id: string): Promise<void> {
+/** Deletes expired logins, and the oldest ones of this person at the upstream, or of all for whom it shares one, when there are too many. */
+async function deleteOldLogins(tx: Ctx['db'], id: string, person: string | null): Promise<void> {
   await query(tx, sql`delete from upstream_logins where expires_at <= now()`)
   await tx.delete(upstreamLogins).where(
     sql`
       ${eq(upstreamLogins.upstreamId, id)}
+      and person is not distinct from ${person}::text
       and state_hash not in (
         select state_hash
         from upstream_logins
-        where upstream_id = ${id}
+        where upstream_id = ${id} and person is not distinct from ${person}::text
         order by created_at desc
         limit ${maxLogins - 1}
       )`,

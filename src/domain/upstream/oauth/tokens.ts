@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import type { OAuthClientInformationMixed, OAuthTokens } from '@modelcontextprotocol/client'
 import { readJson, writeJson } from '../../../core/json.ts'
 import { atomically, jsonb, nowPlus, query, type Database } from '../../../store/db/database.ts'
-import { sql } from '../../../store/db/sql.ts'
+import { sql, type SQL } from '../../../store/db/sql.ts'
 import { upstreamTokens } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/rows.ts'
 import type { Services } from '../../access/index.ts'
@@ -35,6 +35,8 @@ export interface TokenOwner {
   id: string
   projectId: string
   config: UpstreamConfig
+  /** Whose own tokens they are; absent: those that everybody shares. */
+  person?: string
 }
 
 /** The fields to change; absent ones keep their value. */
@@ -92,27 +94,41 @@ const columns = sql`sealed, client, metadata_url as "metadataUrl", version,
  */
 export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Promise<number> {
   await query(tx, sql`delete from upstream_logins`)
-  const rows = await query<{ id: string; sealed: string | null; client: string | null }>(
+  const shared = await query<SealedRow>(
     tx,
     sql`select upstream_id as id, sealed, client from upstream_tokens for update`,
   )
-  for (const { id, sealed, client } of rows) {
+  const own = await query<SealedRow>(
+    tx,
+    sql`select upstream_id as id, person, sealed, client from person_logins for update`,
+  )
+  for (const { sealed, client, ...owner } of [...shared, ...own]) {
+    const { table, which, context } = placeOf(owner)
     const anew = (text: string | null) =>
-      text === null ? null : seal(to, unseal(from, text, contextOf(id)), contextOf(id))
+      text === null ? null : seal(to, unseal(from, text, context), context)
     await query(
       tx,
-      sql`
-        update upstream_tokens
-        set sealed = ${anew(sealed)}::text,
-          client = ${anew(client)}::text
-        where upstream_id = ${id}`,
+      sql`update ${table} set sealed = ${anew(sealed)}::text, client = ${anew(client)}::text where ${which}`,
     )
   }
-  return rows.length
+  return shared.length + own.length
 }
 
-function contextOf(id: string): string {
-  return `upstream/${id}`
+type SealedRow = Pick<TokenOwner, 'id' | 'person'> & Pick<TokenRow, 'sealed' | 'client'>
+
+/** Where the tokens are stored, and what they are sealed for: those of one person open as nobody else's. */
+function placeOf({ id, person }: Pick<TokenOwner, 'id' | 'person'>): {
+  table: SQL
+  which: SQL
+  context: string
+} {
+  return person === undefined
+    ? { table: sql`upstream_tokens`, which: sql`upstream_id = ${id}`, context: `upstream/${id}` }
+    : {
+        table: sql`person_logins`,
+        which: sql`upstream_id = ${id} and person = ${person}`,
+        context: `upstream/${id}/${person}`,
+      }
 }
 
 /**
@@ -121,38 +137,35 @@ function contextOf(id: string): string {
  */
 export function databaseTokenStore(services: Services, owner: TokenOwner): TokenStore {
   const { db } = services
-  const { id, projectId } = owner
+  const { table, which } = placeOf(owner)
   return {
     async read() {
-      const [row] = await query<TokenRow>(
-        db,
-        sql`select ${columns} from upstream_tokens where upstream_id = ${id}`,
-      )
-      return row ? openTokens(services, id, row) : nothing
+      const [row] = await query<TokenRow>(db, sql`select ${columns} from ${table} where ${which}`)
+      return row ? openTokens(services, owner, row) : nothing
     },
     async save(change) {
-      await ensureRow(db, id, projectId)
+      await ensureRow(db, owner)
       if (await saveTokens(services, owner, change, null)) return
       throw new UpstreamFault('authorization_failed', 'The upstream was changed meanwhile.')
     },
     async exclusively(seen, work) {
-      await ensureRow(db, id, projectId)
-      const taken = await takeLock(db, id, seen)
+      await ensureRow(db, owner)
+      const taken = await takeLock(db, owner, seen)
       if (!taken) return
       try {
         await work(
-          openTokens(services, id, taken),
+          openTokens(services, owner, taken),
           async (change) => void (await saveTokens(services, owner, change, taken.asker)),
         )
       } finally {
-        await releaseLock(db, id, taken.asker)
+        await releaseLock(db, owner, taken.asker)
       }
     },
   }
 }
 
-function openTokens({ masterKey }: Services, id: string, row: TokenRow): StoredTokens {
-  const context = contextOf(id)
+function openTokens({ masterKey }: Services, owner: TokenOwner, row: TokenRow): StoredTokens {
+  const { context } = placeOf(owner)
   return {
     ...nothing,
     ...(row.sealed ? (readJson(unseal(masterKey, row.sealed, context)) as Sealed) : {}),
@@ -167,18 +180,20 @@ function openTokens({ masterKey }: Services, id: string, row: TokenRow): StoredT
 /** False when nothing was written. The lock keeps what another process writes at the same time. */
 function saveTokens(
   services: Services,
-  { id, config }: TokenOwner,
+  owner: TokenOwner,
   change: StoredChange,
   asker: number | null,
 ): Promise<boolean> {
-  const sealed = (value: object) => seal(services.masterKey, writeJson(value), contextOf(id))
+  const { id, config } = owner
+  const { table, which, context } = placeOf(owner)
+  const sealed = (value: object) => seal(services.masterKey, writeJson(value), context)
   return atomically(services.db, async (tx) => {
     const [row] = await query<TokenRow>(
       tx,
       sql`
         select ${columns}
-        from upstream_tokens
-        where upstream_id = ${id}
+        from ${table}
+        where ${which}
           ${asker === null ? sql`` : sql`and asker = ${asker}`}
           and exists (
             select 1
@@ -190,17 +205,14 @@ function saveTokens(
         for update`,
     )
     if (!row) return false
-    const { tokens, wanted, client, metadataUrl } = { ...openTokens(services, id, row), ...change }
+    const { tokens, wanted, client, metadataUrl } = { ...openTokens(services, owner, row), ...change }
     const values: Values<typeof upstreamTokens> = {
       sealed: sealed({ tokens, wanted } satisfies Sealed),
       metadataUrl,
       client: client ? sealed(client) : null,
       ...('tokens' in change ? renewed(tokens) : {}),
     }
-    await query(
-      tx,
-      sql`update upstream_tokens set ${assignments(upstreamTokens, values)} where upstream_id = ${id}`,
-    )
+    await query(tx, sql`update ${table} set ${assignments(upstreamTokens, values)} where ${which}`)
     return true
   })
 }
@@ -215,13 +227,13 @@ function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
   }
 }
 
-async function ensureRow(db: Database, id: string, projectId: string): Promise<void> {
+async function ensureRow(db: Database, { id, projectId, person }: TokenOwner): Promise<void> {
   await query(
     db,
-    sql`
-      insert into upstream_tokens (upstream_id, project_id)
-      values (${id}, ${projectId})
-      on conflict do nothing`,
+    person === undefined
+      ? sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`
+      : sql`insert into person_logins (id, upstream_id, project_id, person)
+          values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}) on conflict do nothing`,
   )
 }
 
@@ -230,41 +242,33 @@ async function ensureRow(db: Database, id: string, projectId: string): Promise<v
  */
 async function takeLock(
   db: Database,
-  id: string,
+  owner: TokenOwner,
   seen: number,
 ): Promise<(TokenRow & { asker: number }) | null> {
+  const { table, which } = placeOf(owner)
   for (const until = Date.now() + renewalMs; Date.now() < until;) {
     const [taken] = await query<TokenRow & { asker: number }>(
       db,
       sql`
-        update upstream_tokens
+        update ${table}
         set asker = asker + 1,
           asked_until = ${nowPlus(renewalMs)}
-        where upstream_id = ${id}
+        where ${which}
           and version = ${seen}
           and (asked_until is null or asked_until < now())
         returning asker, ${columns}`,
     )
     if (taken) return taken
-    const [now] = await query<{ version: number }>(
-      db,
-      sql`select version from upstream_tokens where upstream_id = ${id}`,
-    )
+    const [now] = await query<{ version: number }>(db, sql`select version from ${table} where ${which}`)
     if (now?.version !== seen) return null
     await pause(pollMs)
   }
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }
 
-async function releaseLock(db: Database, id: string, asker: number): Promise<void> {
-  await query(
-    db,
-    sql`
-      update upstream_tokens
-      set asked_until = null
-      where upstream_id = ${id}
-        and asker = ${asker}`,
-  )
+async function releaseLock(db: Database, owner: TokenOwner, asker: number): Promise<void> {
+  const { table, which } = placeOf(owner)
+  await query(db, sql`update ${table} set asked_until = null where ${which} and asker = ${asker}`)
 }
 
 /** Stores the tokens of a trial in memory. */

@@ -5,8 +5,10 @@
 import type { Lease } from '../../../core/pool.ts'
 import type { Services } from '../../access/index.ts'
 import { authFor, stepUp } from '../oauth/auth.ts'
+import { faultOfLogin, loginOfCall, loginOfLists, type PersonLogin } from '../oauth/person-logins.ts'
 import { noticeChange } from '../changes.ts'
 import { UpstreamFault, faultOf, isOwnError, mayHaveLostSession } from '../fault.ts'
+import type { TokenOwner } from '../oauth/tokens.ts'
 import { openLink, type Link } from './link.ts'
 import { type UpstreamRow, type NegotiatedProtocol, loadRows } from '../state.ts'
 import { targetOf } from '../target.ts'
@@ -27,22 +29,35 @@ import { trackDelivery, type Delivery } from './wire.ts'
 const openMs = 10_000
 
 /**
- * Lends the shared connection and opens it when there is none. With `protocol` null the protocol is negotiated again.
+ * Lends the shared connection and opens it when there is none. With `protocol` null the protocol is negotiated again. Nobody
+ * shares the connection of a person's login; without `given` it is that with which lists are read.
  */
 export async function borrowLink(
   services: Services,
   row: UpstreamRow,
   protocol: NegotiatedProtocol | null,
+  given?: PersonLogin | null,
 ): Promise<Lease<Link>> {
-  const target = await targetOf(services, row.projectId, row.config)
-  const key = `upstream ${row.id}@${row.configVersion} ${target.key}`
+  const [target, login] = await Promise.all([
+    targetOf(services, row.projectId, row.config),
+    given === undefined ? loginOfLists(services, row) : given,
+  ])
+  const key = `upstream ${row.id}@${row.configVersion} ${login ? `${login.person} ${login.id} ` : ''}${target.key}`
   return services.connections.lease(key, async () => {
     const onChanged = noticeChange(services, row.id)
-    const options = { protocol, auth: authFor(services, row, target), onChanged, timeoutMs: openMs }
-    const link = await openLink(services, target, options)
+    const auth = authFor(services, ownerOf(row, login), target)
+    const options = { protocol, auth, onChanged, timeoutMs: openMs }
+    const link = await openLink(services, target, options).catch(async (error: unknown) => {
+      throw await faultOfLogin(services, login, faultOf(error))
+    })
     link.onDown(() => services.connections.retire(link))
     return link
   })
+}
+
+/** The owner of the tokens of a connection. */
+function ownerOf(row: UpstreamRow, login: PersonLogin | null): TokenOwner {
+  return login ? { ...row, person: login.person } : row
 }
 
 /**
@@ -69,6 +84,8 @@ export interface UpstreamRequest {
   /** The id of the upstream, which is also the id of its tool. */
   id: string
   projectId: string
+  /** The principal for whom it is made; absent for none. */
+  requestedBy?: string
   /** The row of the upstream, if it was read a moment ago. */
   row?: UpstreamRow | null | undefined
   /** The server that is meant: nothing is sent to one that has taken its place. */
@@ -113,12 +130,13 @@ export async function askUpstream<Result>(
 ): Promise<Result> {
   const until = Date.now() + request.timeoutMs
   const row = await openRow(services, request)
+  const login = await loginOfCall(services, row, request.requestedBy)
   let protocol = row.protocol
   let earlier: UpstreamFault | null = null
   for (let tries = 1; ; tries++) {
     const left = until - Date.now()
     if (left <= 0) throw new UpstreamFault('timeout', `No answer within ${request.timeoutMs} ms.`)
-    const attempt = await tryOnce(services, row, protocol, request, delivery, left, send)
+    const attempt = await tryOnce(services, { row, login }, protocol, request, delivery, left, send)
     if ('result' in attempt) return attempt.result
     const { fault, link } = attempt
     if (request.signal?.aborted) throw new UpstreamFault('cancelled', 'The request was cancelled.')
@@ -129,10 +147,12 @@ export async function askUpstream<Result>(
     if (fault.code === 'insufficient_scope' && tries < maxTries && !delivery.mayHaveRun) {
       await stepUp(
         services,
-        row,
+        ownerOf(row, login),
         await targetOf(services, row.projectId, row.config),
         fault.facts.scope ?? '',
-      )
+      ).catch(async (error: unknown) => {
+        throw await faultOfLogin(services, login, faultOf(error))
+      })
       // The connection keeps the token that it was opened with.
       if (link) services.connections.retire(link)
       continue
@@ -140,8 +160,8 @@ export async function askUpstream<Result>(
     if (tries === maxTries || !mayRepeat(fault, link, delivery, harmless)) {
       // What may not be sent again has failed for the reason of the time before.
       const reason = isWithheld(fault) ? (earlier ?? fault) : fault
-      scheduleRefresh(services, row, reason)
-      throw reason
+      if (!login) scheduleRefresh(services, row, reason)
+      throw delivery.mayHaveRun ? reason : await faultOfLogin(services, login, reason)
     }
     earlier = fault
     if (fault.code === 'unreachable') await pause(secondTryMs)
@@ -174,7 +194,7 @@ function placeOf({ url, headers }: Pick<UpstreamConfig, 'url' | 'headers'>): str
 /** `link` is null when no shared connection could be opened. */
 async function tryOnce<Result>(
   services: Services,
-  row: UpstreamRow,
+  { row, login }: { row: UpstreamRow; login: PersonLogin | null },
   protocol: NegotiatedProtocol | null,
   request: UpstreamRequest,
   delivery: Delivery<Result>,
@@ -186,10 +206,10 @@ async function tryOnce<Result>(
   let link: Link | null = null
   let done = () => {}
   try {
-    const lease = await within(borrowLink(services, row, protocol), left(), request.signal ?? null)
+    const lease = await within(borrowLink(services, row, protocol, login), left(), request.signal ?? null)
     link = lease.resource
     done = lease.release
-    const own = await ownLink(services, row, link, request, left())
+    const own = await ownLink(services, ownerOf(row, login), link, request, left())
     if (own) done = () => (lease.release(), void own.close())
     const over = own ?? link
     const result = await trackDelivery(
@@ -221,7 +241,7 @@ function cleanFault(fault: UpstreamFault, link: Link | null): UpstreamFault {
  */
 async function ownLink(
   services: Services,
-  row: UpstreamRow,
+  owner: TokenOwner,
   shared: Link,
   { relay, signal }: UpstreamRequest,
   timeoutMs: number,
@@ -230,12 +250,12 @@ async function ownLink(
   const logs =
     relay?.notify !== undefined && Boolean(relay.logLevel) && 'logging' in shared.facts.capabilities
   if (!relay || (!asks && !logs)) return null
-  const target = await targetOf(services, row.projectId, row.config)
+  const target = await targetOf(services, owner.projectId, owner.config)
   const { elicitation, sampling, roots } = relay.clientCapabilities as Record<string, Json | undefined>
   const capabilities = asks ? ({ elicitation, sampling, roots } as ClientCapabilities) : {}
   const link = await openLink(services, target, {
     protocol: shared.protocol,
-    auth: authFor(services, row, target),
+    auth: authFor(services, owner, target),
     capabilities: readJson(writeJson(capabilities)) as ClientCapabilities,
     timeoutMs,
     ...(signal ? { signal } : {}),

@@ -132,6 +132,8 @@ interface UpstreamOutcome {
   result: ToolResult
   sent: boolean
   lost: boolean
+  /** The person who must log in at the server before the call can run. */
+  loginOf?: string
 }
 
 /** Progress reports: as many at once, and one more for each interval, in milliseconds. */
@@ -149,7 +151,13 @@ export async function callUpstream(services: Services, call: UpstreamCall): Prom
     if (!(error instanceof UpstreamFault))
       services.log.debug({ err: error, id: call.id }, 'an upstream call failed')
     const sent = delivery.mayHaveRun || isOwnError(fault)
-    return { result: faultResult(fault, sent), sent, lost: sent && !isFinalAnswer(fault) }
+    const { person } = fault.facts
+    return {
+      result: faultResult(fault, sent),
+      sent,
+      lost: sent && !isFinalAnswer(fault),
+      ...(person === undefined || sent ? {} : { loginOf: person }),
+    }
   }
   try {
     const sent = await askUpstream(services, call, delivery, async (link, options): Promise<Sent> => {

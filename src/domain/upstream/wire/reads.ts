@@ -9,10 +9,16 @@ import { faultOf, UpstreamFault, type FaultCode } from '../fault.ts'
 import { relayedInput, relayedMeta } from './relay.ts'
 
 /** A result of the protocol, the input that the upstream requests, or a failure. */
-export type UpstreamReading =
-  | { result: JsonObject }
-  | { inputRequired: InputRequired }
-  | { fault: { code: FaultCode; message: string; rpcCode: number | null; rpcData: unknown } }
+export type UpstreamReading = { result: JsonObject } | { inputRequired: InputRequired } | { fault: Fault }
+
+interface Fault {
+  code: FaultCode
+  message: string
+  rpcCode: number | null
+  rpcData: unknown
+  /** The person who must log in at the server first. */
+  loginOf?: string | undefined
+}
 
 const anything = z.looseObject({})
 const maxDepth = 64
@@ -84,6 +90,7 @@ async function read(
     return { result: readAs(answer.result) }
   } catch (error) {
     const { code, message, facts } = faultOf(error)
-    return { fault: { code, message, rpcCode: facts.rpcCode ?? null, rpcData: facts.rpcData ?? null } }
+    const { rpcCode = null, rpcData = null, person: loginOf } = facts
+    return { fault: { code, message, rpcCode, rpcData, loginOf } }
   }
 }

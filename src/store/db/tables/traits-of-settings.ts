@@ -26,7 +26,7 @@ import {
 } from './retention.ts'
 import { tools, toolVersions } from './tools.ts'
 import { triggers, triggerStarts } from './triggers.ts'
-import { upstreamLogins, upstreams, upstreamTokens } from './upstreams.ts'
+import { personLogins, upstreamLogins, upstreams, upstreamTokens } from './upstreams.ts'
 import { slackIntegrations, slackUsers } from './verdicts.ts'
 import { webhookCursors, webhooks } from './webhooks.ts'
 import { traitsOf, type TableTraits } from './traits.ts'
@@ -57,7 +57,7 @@ export const traitsOfSettings: readonly TableTraits[] = [
   traitsOf(
     upstreamLogins,
     { soon: 'ten minutes' },
-    { fact: ['stateHash', 'upstreamId', 'sealed', 'browserHash', 'startedBy'] },
+    { fact: ['stateHash', 'upstreamId', 'sealed', 'browserHash', 'startedBy', 'person'] },
   ),
   traitsOf(rateBuckets, { soon: 'it is full again' }, { fact: ['name'] }),
   traitsOf(blobWrites, { soon: 'the bytes are gone' }, { fact: ['key', 'fileId'] }),
@@ -125,6 +125,11 @@ export const traitsOfSettings: readonly TableTraits[] = [
     fact: ['upstreamId', 'sealed', 'connectedBy', 'client'],
     setting: ['metadataUrl'],
   }),
+  traitsOf(
+    personLogins,
+    { erased: { by: 'person', what: 'ROWS' } },
+    { fact: ['upstreamId', 'person', 'sealed', 'client'], setting: ['metadataUrl'] },
+  ),
   // The callback of a run or call goes with that.
   traitsOf(
     webhooks,

@@ -1,6 +1,6 @@
 /** Upstream MCP servers: state and catalog, OAuth tokens, and pending logins. */
 import { sql } from 'drizzle-orm'
-import { index, integer, pgTable, text } from 'drizzle-orm/pg-core'
+import { index, integer, pgTable, text, uniqueIndex } from 'drizzle-orm/pg-core'
 import { createdAt, jsonb, moment, projectId, updatedAt, workColumns } from './columns.ts'
 
 /** One row for each mcp tool, with the tool's id. `wake_at` is when it is discovered again. */
@@ -47,17 +47,11 @@ export const upstreams = pgTable(
   ],
 )
 
-/** OAuth tokens of an upstream. The row exists from its first authorization on. */
-export const upstreamTokens = pgTable('upstream_tokens', {
-  upstreamId: text('upstream_id').primaryKey(),
-  projectId: projectId(),
+const tokenColumns = () => ({
   /** The encrypted tokens; null: none. */
   sealed: text('sealed'),
   /** When the access token expires; null when the server did not say. */
   expiresAt: moment('expires_at'),
-  /** The key or person whose login got the tokens, and when; null for tokens that no person got. */
-  connectedBy: text('connected_by'),
-  connectedAt: moment('connected_at'),
   /** The client registration, encrypted because dynamic registration may return a secret. */
   client: text('client'),
   /** The URL of the Protected Resource Metadata in its last challenge. */
@@ -69,6 +63,39 @@ export const upstreamTokens = pgTable('upstream_tokens', {
   asker: integer('asker').notNull().default(0),
   updatedAt: updatedAt(),
 })
+
+/** OAuth tokens of an upstream. The row exists from its first authorization on. */
+export const upstreamTokens = pgTable('upstream_tokens', {
+  upstreamId: text('upstream_id').primaryKey(),
+  projectId: projectId(),
+  ...tokenColumns(),
+  /** The key or person whose login got the tokens, and when; null for tokens that no person got. */
+  connectedBy: text('connected_by'),
+  connectedAt: moment('connected_at'),
+})
+
+/**
+ * The login of one person at an upstream whose calls run with the login of the person they are for. The row exists from the
+ * first attempt on, for the client registration.
+ */
+export const personLogins = pgTable(
+  'person_logins',
+  {
+    /** Changes with each login: connections of an earlier one are not used again. */
+    id: text('id').primaryKey(),
+    upstreamId: text('upstream_id').notNull(),
+    projectId: projectId(),
+    /** See `personsOf` in domain/access. */
+    person: text('person').notNull(),
+    /** When the person logged in; null: before that, and since the server refused the login. */
+    connectedAt: moment('connected_at'),
+    ...tokenColumns(),
+  },
+  (t) => [
+    uniqueIndex('person_logins_of').on(t.upstreamId, t.person),
+    index('person_logins_person').on(t.person),
+  ],
+)
 
 /** A person who was redirected to an authorization server. The redirect back deletes the row, once. */
 export const upstreamLogins = pgTable(
@@ -88,6 +115,8 @@ export const upstreamLogins = pgTable(
      */
     browserHash: text('browser_hash'),
     startedBy: text('started_by').notNull(),
+    /** The person whose own login it is; null for the login that everybody shares. */
+    person: text('person'),
     expiresAt: moment('expires_at').notNull(),
     createdAt: createdAt(),
   },

@@ -152,3 +152,36 @@ describe.skipIf(installed.length === 0).for(installed)('%s', (name) => {
       expect(await questionsIn(session)).toEqual([])
     }))
 })
+
+test.skipIf(!installed.includes('claude'))('claude asks the MCP tool approve as its permission prompt', () =>
+  useSession('claude', {}, async (session) => {
+    await session.rewrite((text) => JSON.stringify({ ...JSON.parse(text), hooks: {} }))
+    const key = session.place.env['GATEHOUSE_CLAUDE_KEY']!
+    const headers = { Authorization: `Bearer ${key}` }
+    const servers = { mcpServers: { gatehouse: { type: 'http', url: `${h.url}/mcp`, headers } } }
+    const prompt = [
+      '--permission-prompt-tool',
+      'mcp__gatehouse__approve',
+      '--mcp-config',
+      JSON.stringify(servers),
+    ]
+    const run = () => session.start(['-p', 'do it', '--output-format', 'json', ...prompt])
+    const prompted = async (count: number): Promise<any> => {
+      const read = async (): Promise<any[]> => {
+        const { data } = await h.gql('{ approvals(first: 100) { nodes { id arguments } } }')
+        return data['approvals'].nodes.filter((one: any) => one.arguments.session === undefined)
+      }
+      await expect.poll(async () => (await read()).length).toBe(count)
+      return (await read())[0]
+    }
+    const approved = run()
+    await decide((await prompted(1)).id, 'APPROVE')
+    await approved.ended
+    expect(await session.lines()).toEqual(['line'])
+    const rejected = run()
+    await decide((await prompted(2)).id, 'REJECT', { reason: 'once is enough' })
+    await rejected.ended
+    expect(await session.lines()).toEqual(['line'])
+    expect(JSON.stringify(session.model.requests.at(-1))).toContain('once is enough')
+  }),
+)

@@ -42,7 +42,9 @@ export const question = graphql(
         may
         why
       }
+      viewerMustLogIn
       requirement {
+        loginOf
         quorum
         approvers
         excludeRequester

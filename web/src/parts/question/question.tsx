@@ -6,6 +6,7 @@ import { Badge, wordsOf } from '../badge.tsx'
 import { CopyId } from '../copy-id.tsx'
 import { Fact } from '../fact.tsx'
 import { Icon } from '../icons.tsx'
+import { LoginQuestion } from '../own-login.tsx'
 import { Ago, ClockTime, Countdown, Moment } from '../moments.tsx'
 import { Principal } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
@@ -96,6 +97,8 @@ export function QuestionPane({
           {(isAllSeen) =>
             status !== 'PENDING' ? (
               <Outcome question={question} />
+            ) : question.requirement.loginOf ? (
+              <LoginQuestion toolId={tool?.id} isMine={question.viewerMustLogIn} />
             ) : viewerCanDecide.may ? (
               <VerdictForm
                 question={question}
@@ -247,7 +250,13 @@ function Outcome({ question }: { question: Question }) {
         )}
         {settledAt && <Moment at={settledAt} />}
       </p>
-      {status === 'EXPIRED' && <p>{t('Nobody decided in time, so the call was rejected.')}</p>}
+      {status === 'EXPIRED' && (
+        <p>
+          {question.requirement.loginOf
+            ? t('Nobody logged in in time, so the call was not run.')
+            : t('Nobody decided in time, so the call was rejected.')}
+        </p>
+      )}
       {status === 'VOIDED' && voidReason && <p>{voidWords[voidReason]}</p>}
       {status === 'VOIDED' && voidReason === 'TOOL_CHANGED' && <Drift question={question} />}
       {status === 'APPROVED' && toolCall && (

@@ -115,6 +115,7 @@ const toolDetail = graphql(
         allow
         deny
         trustHints
+        login
         relay {
           resources
           prompts

@@ -20,6 +20,10 @@ export function McpFields(part: DraftProps<ToolDraft>) {
       {check('trustHints', {
         hint: t('Its readOnlyHint and idempotentHint decide whether a call is repeated after a crash.'),
       })}
+      {check('ownLogins', {
+        hint: t('Each call runs with the login of the person for whom it is made, and waits for it.'),
+        at: ['config', 'mcp', 'login'],
+      })}
       <AuthFields {...part} />
       <Faults of={issuesAt(part.issues, ['config', 'mcp', 'auth'])} from={4} />
     </>

@@ -61,6 +61,7 @@ export function configOf(
           trustHints: draft.trustHints,
           relay: { resources: linesOf(draft.relayResources), prompts: linesOf(draft.relayPrompts) },
           ...(auth ? { auth } : {}),
+          ...(draft.ownLogins ? { login: 'PER_PERSON' } : {}),
           gates: gates.map(({ action, gate }) => ({ action, gate: gateInputOf(gate) })),
         },
       } as Config

@@ -35,6 +35,7 @@ export interface ToolDraft {
   allow: string
   deny: string
   trustHints: boolean
+  ownLogins: boolean
   relayResources: string
   relayPrompts: string
   authKind: (typeof authKinds)[number]
@@ -74,6 +75,7 @@ export const newDraft: ToolDraft = {
   allow: '',
   deny: '',
   trustHints: false,
+  ownLogins: false,
   relayResources: '',
   relayPrompts: '',
   authKind: 'NONE',
@@ -112,6 +114,7 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   allow: t('Serve only'),
   deny: t('Never serve'),
   trustHints: t('Trust its hints'),
+  ownLogins: t('A login for each person'),
   relayResources: t('Resources for clients'),
   relayPrompts: t('Prompts for clients'),
   authKind: t('Signs in with'),
@@ -163,6 +166,7 @@ export function draftOfTool(tool: ToolDetail): ToolDraft {
     allow: joined(tool.allow),
     deny: joined(tool.deny),
     trustHints: tool.trustHints,
+    ownLogins: tool.login === 'PER_PERSON',
     relayResources: joined(tool.relay.resources),
     relayPrompts: joined(tool.relay.prompts),
     authKind: tool.auth?.kind ?? 'NONE',

@@ -12,6 +12,7 @@ const upstreamTool = graphql(
       title
       url
       version
+      login
       auth {
         kind
         issuer
@@ -26,6 +27,8 @@ const upstreamTool = graphql(
       }
       upstream {
         status
+        loginCount
+        ownLoginAt
         era
         transport
         serverName
@@ -94,6 +97,7 @@ const connectAnswer = graphql(`
 export const connectMutation = command('connectUpstream', connectAnswer)
 
 export const disconnectMutation = command('disconnectUpstream')
+export const logOutMutation = command('logOutOfUpstream')
 
 export type UpstreamRow = FragmentOf<typeof upstreamTool>
 export const upstreamTypes = [

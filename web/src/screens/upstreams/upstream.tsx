@@ -1,5 +1,5 @@
 /** One upstream: its state, its tools, what changed while one looked, and the ways to mend it. */
-import { useState } from 'react'
+import { useEffect, useState } from 'react'
 import { Link } from 'wouter'
 import type { ResultOf } from '../../api/document.ts'
 import { useQuery } from '../../api/query.ts'
@@ -16,11 +16,13 @@ import {
   callsQuery,
   connectMutation,
   disconnectMutation,
+  logOutMutation,
   refreshMutation,
   upstreamQuery,
   upstreamTypes,
   type UpstreamRow,
 } from './documents.ts'
+import { LogInButton } from '../../parts/own-login.tsx'
 import { UpstreamStatus } from '../../parts/upstream-status.tsx'
 import { wordsOf } from '../../parts/badge.tsx'
 import { plural, t, T } from '../../texts/texts.tsx'
@@ -44,6 +46,7 @@ export function UpstreamScreen({ id }: { id: string }) {
       )}
       render={(one) => (
         <>
+          {one.login === 'PER_PERSON' && <Logins tool={one} reload={read.reload} />}
           <Diagnosis tool={one} />
           <Catalog key={one.id} tool={one} />
         </>
@@ -86,6 +89,48 @@ function Ways({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
         <p>{t('Tokens, client registration and pending sign-ins of this server are deleted.')}</p>
       </ConfirmAction>
     </div>
+  )
+}
+
+/** Who has logged in, and the reader's own login. */
+function Logins({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
+  const { loginCount = 0, ownLoginAt = null } = tool.upstream ?? {}
+  // The login ends in another window.
+  useEffect(() => {
+    window.addEventListener('focus', reload)
+    return () => window.removeEventListener('focus', reload)
+  }, [reload])
+  return (
+    <section aria-label={t('Logins')}>
+      <h2>{t('Logins')}</h2>
+      <p>
+        {t('Each call runs with the login of the person for whom it is made.')}{' '}
+        {plural(loginCount, '1 person is logged in.', '{count} people are logged in.')}
+      </p>
+      <div className="row spread">
+        {ownLoginAt === null ? (
+          <span className="mute">{t('You are not logged in.')}</span>
+        ) : (
+          <span>
+            <T text="You logged in {time}." time={<Ago at={ownLoginAt} />} />
+          </span>
+        )}
+        <LogInButton toolId={tool.id} label={ownLoginAt === null ? t('Log in') : t('Log in again')} />
+        {ownLoginAt !== null && (
+          <ConfirmAction
+            needs="tools:Call"
+            word={t('End my login')}
+            question={t('End your login at {name}?', { name: tool.name })}
+            mutation={logOutMutation}
+            variables={{ input: { toolId: tool.id } }}
+            done={t('Your login has ended.')}
+            onEnd={reload}
+          >
+            <p>{t('Your tokens for this server are deleted. Later calls for you ask for a new login.')}</p>
+          </ConfirmAction>
+        )}
+      </div>
+    </section>
   )
 }
 
