@@ -1,5 +1,7 @@
 /** Programs that ask before they run a call themselves: an ALLOW is given once, and what became of it is told or unknown. */
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { policyOfRole } from '../../src/domain/access/index.ts'
+import { answerQuestion } from '../../src/domain/calls/index.ts'
 import { query } from '../../src/store/db/database.ts'
 import { sql } from '../../src/store/db/sql.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
@@ -191,4 +193,29 @@ test('another key neither reports nor takes what is not its own, and tools of th
   ).toMatchObject({
     issues: [{ path: ['input', 'toolId'] }],
   })
+})
+
+test('a program that has gone before it is answered has not run its call, and its outcome says so', async () => {
+  for (const gate of [null, always]) {
+    const toolId = await shell(gate)
+    const { data } = await h.gql('{ viewer { project { id } } }')
+    const projectId: string = data['viewer'].project.id
+    const { apiKey } = await h.mutate('createApiKey', { name: 'goes', role: 'ADMIN' }, 'apiKey { id }')
+    const role = { role: 'admin' as const, policy: policyOfRole('admin'), installation: false }
+    const person = { id: apiKey['id'], name: 'goes', projectId, ...role }
+    const ctx = h.app.ctxOf({ ...person, expiresAt: null, agentId: null, votes: true })
+    const given = { toolId, arguments: { command: 'make' }, idempotencyKey: `gone ${toolId}` }
+    if (gate) {
+      const { toolCall } = await answerQuestion(ctx, given, { maxMs: 0 })
+      await decide(toolCall.approvalId!, 'APPROVE')
+    }
+    // It leaves in the moment in which the call is begun.
+    const gone = new AbortController()
+    const leaving = { maxMs: 0, signal: gone.signal, whyNot: () => (gone.abort(), null) }
+    if (!gate) gone.abort()
+    const answer = await answerQuestion(ctx, given, leaving)
+    expect(answer.answer).toBe('DENY')
+    expect(await statusOf(answer.toolCall.id)).toMatchObject({ status: 'ERRORED', attempt: 1 })
+    expect(await answerQuestion(ctx, given, { maxMs: 0 })).toMatchObject({ answer: 'DENY' })
+  }
 })

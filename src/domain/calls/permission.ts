@@ -110,14 +110,20 @@ export async function answerQuestion(
   const { request, created } = await begin(ctx, given, given, 'caller')
   if (created.lease) {
     const begun = await runCreated(ctx, request, created)
-    return begun.status === 'EXECUTING' ? allowed(begun) : answerOf(begun)
+    return begun.status === 'EXECUTING' ? hand(ctx, begun, signal) : answerOf(begun)
   }
   const call = await waitNoted(ctx, created.call, { maxMs, signal })
   if (signal?.aborted || !isTakeable(call)) return answerOf(call)
   const reason = whyNot?.(call) ?? null
   if (reason !== null) return { toolCall: call, answer: 'DENY', reason }
   const taken = await takePermission(ctx, call.id)
-  return taken ? allowed(taken) : answerOf(await loadCall(ctx.db, call.id))
+  return taken ? hand(ctx, taken, signal) : answerOf(await loadCall(ctx.db, call.id))
+}
+
+/** Gives the permission to a program that is still there. One that has gone was told nothing: its call has not run. */
+async function hand(ctx: Ctx, call: ToolCall, signal: AbortSignal | undefined): Promise<PermissionAnswer> {
+  if (!signal?.aborted) return { toolCall: call, answer: 'ALLOW', reason: null }
+  return answerOf(await report(ctx, call, resultOf('The program had gone, and has not run the call.', true)))
 }
 
 /** Approvers see until when the program waits; one that is cut off waits no longer. */
@@ -133,8 +139,6 @@ const isTakeable = ({ status, notBefore }: ToolCall): boolean =>
   status === 'APPROVED' || (status === 'PROPOSED' && notBefore === null)
 const isDecided = (call: ToolCall): boolean =>
   isTakeable(call) || (call.status !== 'AWAITING_APPROVAL' && call.status !== 'PROPOSED')
-
-const allowed = (toolCall: ToolCall): PermissionAnswer => ({ toolCall, answer: 'ALLOW', reason: null })
 
 /** The answer about a call that this request has not got. */
 function answerOf(toolCall: ToolCall): PermissionAnswer {
