@@ -71,7 +71,7 @@ function targetOf(input: JsonObject): LiftedText | null {
 }
 
 /** The arguments of the tool that stands for the agent. */
-function argumentsOf({ tool, input, cwd, session }: AgentCall): JsonObject {
+function argumentsOf({ agent, tool, input, cwd, session }: AgentCall): JsonObject {
   const target = targetOf(input)
   const { [target?.key ?? '']: _lifted, ...rest } = input
   return {
@@ -80,7 +80,7 @@ function argumentsOf({ tool, input, cwd, session }: AgentCall): JsonObject {
     input: target ? rest : input,
     ...(cwd === null ? {} : { cwd }),
     ...(session === null ? {} : { session }),
-    effects: effectsOf(tool, target?.value ?? null, cwd),
+    effects: effectsOf(agent, tool, target?.value ?? null, cwd),
   }
 }
 

@@ -3,28 +3,56 @@
  * what the agent sent; what a shell makes of it, they cannot know. Pure.
  */
 import { posix, win32 } from 'node:path'
+import type { CodingAgent, Effect } from './tool.ts'
 
-/** What the argument `effects` may hold, and what it means. */
-export const effects = {
-  read: 'it only reads, or changes nothing but the state of the agent itself',
-  write: 'it writes a file below the working directory',
-  outside: 'it writes a file outside the working directory',
-  network: 'it names a program or an address of the network',
-  deletion: 'it names a program that deletes, overwrites or ends something',
-  unknown: 'no rule knows what it does',
-} as const
-export type Effect = keyof typeof effects
-
-/** Names of tools, in lower case and without `_`, which the programs spell in different ways. */
 const namesOf = (names: string): Set<string> => new Set(names.split(' '))
-const readers = namesOf(
-  'read readfile readmanyfiles notebookread glob globsearch grep grepsearch searchfilecontent ls list listdirectory view ' +
-    'todowrite todoread updateplan reportintent exitplanmode enterplanmode askuserquestion toolsearch task agent skill ' +
-    'taskoutput bashoutput readbash',
-)
-const writers = namesOf('write writefile edit multiedit replace notebookedit create strreplaceeditor')
-const shells = namesOf('bash shell runshellcommand execcommand localshell powershell')
-const fetchers = namesOf('webfetch websearch googlewebsearch')
+
+interface BuiltIn {
+  /** They only read, or change nothing but the state of the agent itself. */
+  readers: Set<string>
+  writers: Set<string>
+  shells: Set<string>
+  fetchers: Set<string>
+}
+
+/**
+ * The tools of each agent, exactly as it spells them: `todo_write` of OpenCode is the tool `write` of an MCP server named `todo`.
+ * Not those that start something whose own calls no hook may see, such as subagents and skills.
+ */
+const builtIn: Record<CodingAgent, BuiltIn> = {
+  CLAUDE: {
+    readers: namesOf(
+      'Read Glob Grep LS NotebookRead TodoWrite ExitPlanMode EnterPlanMode AskUserQuestion ToolSearch BashOutput',
+    ),
+    writers: namesOf('Write Edit MultiEdit NotebookEdit'),
+    shells: namesOf('Bash PowerShell'),
+    fetchers: namesOf('WebFetch WebSearch'),
+  },
+  CODEX: {
+    readers: namesOf('update_plan'),
+    writers: new Set(),
+    shells: namesOf('Bash shell exec_command local_shell'),
+    fetchers: namesOf('web_search'),
+  },
+  COPILOT: {
+    readers: namesOf('view glob grep report_intent'),
+    writers: namesOf('create edit'),
+    shells: namesOf('bash powershell'),
+    fetchers: namesOf('web_fetch web_search'),
+  },
+  GEMINI: {
+    readers: namesOf('read_file read_many_files list_directory glob grep_search search_file_content'),
+    writers: namesOf('write_file replace'),
+    shells: namesOf('run_shell_command'),
+    fetchers: namesOf('web_fetch google_web_search'),
+  },
+  OPENCODE: {
+    readers: namesOf('read glob grep list todoread todowrite'),
+    writers: namesOf('write edit'),
+    shells: namesOf('bash'),
+    fetchers: namesOf('webfetch websearch'),
+  },
+}
 
 /** Programs that only read, whatever their options. */
 const readingPrograms = namesOf('ls pwd cat head tail wc stat')
@@ -38,12 +66,17 @@ const deletingPrograms = namesOf(
 )
 
 /** What the arguments of a call say about its effects, in the order of `effects`; never empty. */
-export function effectsOf(tool: string, target: string | null, cwd: string | null): Effect[] {
-  const name = tool.toLowerCase().replaceAll('_', '')
-  if (shells.has(name)) return ofCommand(target)
-  if (readers.has(name)) return ['read']
-  if (fetchers.has(name)) return ['network']
-  if (writers.has(name)) return [placeOf(target, cwd)]
+export function effectsOf(
+  agent: CodingAgent,
+  tool: string,
+  target: string | null,
+  cwd: string | null,
+): Effect[] {
+  const { shells, readers, fetchers, writers } = builtIn[agent]
+  if (shells.has(tool)) return ofCommand(target)
+  if (readers.has(tool)) return ['read']
+  if (fetchers.has(tool)) return ['network']
+  if (writers.has(tool)) return [placeOf(target, cwd)]
   return ['unknown']
 }
 

@@ -7,7 +7,6 @@ import type { Database } from '../../store/db/database.ts'
 import { tools } from '../../store/db/tables/tools.ts'
 import { assertMay, inProject, operation, projectOf } from '../access/index.ts'
 import { createTool, findTool, Tool } from '../tools/index.ts'
-import { effects } from './effects.ts'
 
 export const codingAgent = choice('CodingAgent', 'A program that writes code and asks before it acts.', {
   CLAUDE: 'The program Claude Code of Anthropic.',
@@ -25,6 +24,17 @@ export const agentTitles: Record<CodingAgent, string> = {
   GEMINI: 'Gemini CLI',
   OPENCODE: 'OpenCode',
 }
+
+/** What the argument `effects` may hold, and what it means. */
+export const effects = {
+  read: 'it only reads, or changes nothing but the state of the agent itself',
+  write: 'it writes a file below the working directory',
+  outside: 'it writes a file outside the working directory',
+  network: 'it names a program or an address of the network',
+  deletion: 'it names a program that deletes, overwrites or ends something',
+  unknown: 'no rule knows what it does',
+} as const
+export type Effect = keyof typeof effects
 
 /** The arguments of every call. What the program says about itself is a claim: nothing here proves it. */
 const inputSchema: JsonObject = {
