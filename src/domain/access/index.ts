@@ -40,8 +40,8 @@ export {
 } from './principals/still-valid.ts'
 export {
   forgetExpiredKeys,
+  recallKey,
   recallRequest,
-  recallRequests,
   rememberRequest,
   spendOnce,
 } from './context/idempotency.ts'

@@ -12,9 +12,12 @@ import {
   type Json,
   type JsonObject,
 } from '../../core/json.ts'
-import { type Ctx, projectOf, recallRequests } from '../access/index.ts'
+import { type Ctx, projectOf, recallKey, recallRequest } from '../access/index.ts'
 import { answerQuestion, reportLimits, reportOutcome } from '../calls/index.ts'
-import { loadCalls, type ToolCall } from '../tool-calls/index.ts'
+import { loadCall, toolCallOf, type ToolCall, type ToolCallStatus } from '../tool-calls/index.ts'
+import { selectRows } from '../../store/db/rows.ts'
+import { sql } from '../../store/db/sql.ts'
+import { toolCalls } from '../../store/db/tables/tools.ts'
 import { effectsOf } from './effects.ts'
 import { agentTitles, findAgentTool, nameOf, type CodingAgent } from './tool.ts'
 
@@ -97,7 +100,7 @@ export async function askAsAgent(ctx: Ctx, call: AgentCall, asker: AgentAsker): 
       `${agentTitles[call.agent]} is not added to this project: run gatehouse agents install ${nameOf(call.agent)}.`,
     )
   const given = argumentsOf(call)
-  const idempotencyKey = await keyOf(ctx, projectId, call, given)
+  const idempotencyKey = await keyOf(ctx, { projectId, toolId }, call, given)
   const { answer, reason, toolCall } = await answerQuestion(
     ctx,
     { toolId, arguments: given, idempotencyKey },
@@ -136,43 +139,57 @@ const digestOf = (part: string | null): string =>
     .update(part ?? '')
     .digest('base64url')
 
-const prefixOf = ({ agent, session }: AgentCall): string => `${nameOf(agent)} ${digestOf(session)} `
+/** The name of the call, which is another one each time where the agent gives no id. */
+const nameOfCall = ({ agent, session, callId }: AgentCall): string =>
+  `${nameOf(agent)} ${digestOf(session)} ${callId === null ? randomUUID() : digestOf(callId)}`
 
-/** The calls of the session by their keys, the newest first. */
-async function callsOfSession(ctx: Ctx, projectId: string, call: AgentCall) {
-  const known = await recallRequests(ctx.db, {
-    projectId,
-    principalId: ctx.principal.id,
-    operation: 'tools:Call',
-    key: prefixOf(call),
-  })
-  const rows = await loadCalls(
+/** Where the names of the caller's calls are remembered. */
+const memoryOf = (ctx: Ctx, projectId: string) =>
+  ({ projectId, principalId: ctx.principal.id, operation: 'tools:Call' }) as const
+
+interface Place {
+  projectId: string
+  toolId: string
+}
+
+/** The caller's calls of the session with one of these statuses, none of them SUCCEEDED; the newest 20, newest first. */
+async function callsOfSession(
+  ctx: Ctx,
+  { projectId, toolId }: Place,
+  session: string | null,
+  statuses: readonly ToolCallStatus[],
+): Promise<ToolCall[]> {
+  // `<>` lets the index of open calls serve it.
+  const rows = await selectRows(
     ctx.db,
-    known.map(({ resultId }) => resultId),
+    toolCalls,
+    sql`where project_id = ${projectId} and status in ${[...statuses]} and status <> 'SUCCEEDED' and tool_id = ${toolId}
+      and requested_by = ${ctx.principal.id} and arguments->>'session' is not distinct from ${session}::text
+      order by created_at desc, id desc limit 20`,
   )
-  const calls = new Map(rows.map((one) => [one.id, one]))
-  return known.flatMap(({ key, resultId }) => {
-    const found = calls.get(resultId)
-    return found ? [{ key, call: found }] : []
-  })
+  return rows.map(toolCallOf)
 }
 
 /**
  * The name of the call. An equal one whose agent does not wait for it any more, and which nobody has run, is this one: models
  * repeat what they were told to try again. Any other call is a new one: a permission that was given is not reused.
  */
-async function keyOf(ctx: Ctx, projectId: string, call: AgentCall, given: JsonObject): Promise<string> {
-  const own = `${prefixOf(call)}${call.callId === null ? randomUUID() : digestOf(call.callId)}`
-  const known = await callsOfSession(ctx, projectId, call)
-  if (known.some(({ key }) => key === own)) return own
+async function keyOf(ctx: Ctx, place: Place, call: AgentCall, given: JsonObject): Promise<string> {
+  const own = nameOfCall(call)
+  const memory = memoryOf(ctx, place.projectId)
+  if (call.callId !== null && (await recallRequest(ctx.db, { ...memory, key: own }))) return own
   const wanted = hashJson(given)
-  const left = known.find(({ call: one }) => isLeft(one) && hashJson(one.arguments) === wanted)
-  return left?.key ?? own
+  const waiting = await callsOfSession(ctx, place, call.session, [
+    'PROPOSED',
+    'AWAITING_APPROVAL',
+    'APPROVED',
+  ])
+  const left = waiting.find((one) => isLeft(one) && hashJson(one.arguments) === wanted)
+  return (left && (await recallKey(ctx.db, memory, left.id))) ?? own
 }
 
-const isLeft = ({ status, callerWaitsUntil }: ToolCall): boolean =>
-  ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED'].includes(status) &&
-  (callerWaitsUntil === null || callerWaitsUntil.getTime() < Date.now())
+const isLeft = ({ callerWaitsUntil }: ToolCall): boolean =>
+  callerWaitsUntil === null || callerWaitsUntil.getTime() < Date.now()
 
 /**
  * The agent says how a call ended that it was allowed. The same report again changes nothing, and one about a call that it did
@@ -184,14 +201,26 @@ export async function reportAsAgent(
   output: Json,
   isError: boolean,
 ): Promise<void> {
-  const known = await callsOfSession(ctx, await projectOf(ctx, null), call)
-  const words = wordsOf(argumentsOf(call))
-  const mine =
-    known.find(({ key }) => call.callId !== null && key === `${prefixOf(call)}${digestOf(call.callId)}`) ??
-    known.findLast(({ call: one }) => one.status === 'EXECUTING' && wordsOf(one.arguments ?? {}) === words)
+  const projectId = await projectOf(ctx, null)
+  const toolId = await findAgentTool(ctx.db, projectId, call.agent)
+  if (toolId === null) return
+  const mine = (await callOfId(ctx, projectId, call)) ?? (await runningCall(ctx, { projectId, toolId }, call))
   if (!mine) return
   const isTooBig = jsonTooBig(output, reportLimits) !== null
-  await reportOutcome(ctx, mine.call, isTooBig ? 'The output was too large to keep.' : output, isError)
+  await reportOutcome(ctx, mine, isTooBig ? 'The output was too large to keep.' : output, isError)
+}
+
+async function callOfId(ctx: Ctx, projectId: string, call: AgentCall): Promise<ToolCall | null> {
+  if (call.callId === null) return null
+  const id = await recallRequest(ctx.db, { ...memoryOf(ctx, projectId), key: nameOfCall(call) })
+  return id === null ? null : loadCall(ctx.db, id)
+}
+
+/** The oldest call that runs with these words. */
+async function runningCall(ctx: Ctx, place: Place, call: AgentCall): Promise<ToolCall | undefined> {
+  const words = wordsOf(argumentsOf(call))
+  const running = await callsOfSession(ctx, place, call.session, ['EXECUTING'])
+  return running.findLast((one) => wordsOf(one.arguments ?? {}) === words)
 }
 
 /** What a call does, as it was approved. */

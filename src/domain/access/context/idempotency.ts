@@ -1,5 +1,5 @@
 /** Idempotency keys: the same key with the same request returns the result of the first request. */
-import { and, desc, eq } from 'drizzle-orm'
+import { and, eq } from 'drizzle-orm'
 import { AppError } from '../../../core/errors.ts'
 import { hashJson } from '../../../core/json.ts'
 import { nowPlus, query, type Database } from '../../../store/db/database.ts'
@@ -104,25 +104,19 @@ export async function recallRequest(
   return (await readRequest(db, key))?.resultId ?? null
 }
 
-/** The requests of a caller whose keys begin with this text, and what they created; the newest 100, newest first. */
-export function recallRequests(
+/** The key of the request that has created this; null when it is not remembered. */
+export async function recallKey(
   db: Database,
-  { projectId, principalId, operation, key }: Omit<IdempotentRequest, 'request'>,
-): Promise<{ key: string; resultId: string }[]> {
+  { projectId, principalId, operation }: Omit<IdempotentRequest, 'request' | 'key'>,
+  resultId: string,
+): Promise<string | null> {
   const t = idempotencyKeys
-  const isMeant = and(
-    eq(t.projectId, projectId),
-    eq(t.principalId, principalId),
-    eq(t.operation, operation),
-    sql`starts_with(${t.key}, ${key})`,
-  )
-  // The ids of calls are ordered by the time of their creation.
-  return db
-    .select({ key: t.key, resultId: t.resultId })
+  const isOwn = and(eq(t.projectId, projectId), eq(t.principalId, principalId), eq(t.operation, operation))
+  const [known] = await db
+    .select({ key: t.key })
     .from(t)
-    .where(isMeant)
-    .orderBy(desc(t.resultId))
-    .limit(100)
+    .where(and(isOwn, eq(t.resultId, resultId)))
+  return known?.key ?? null
 }
 
 async function readRequest(
