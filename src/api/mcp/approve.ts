@@ -38,6 +38,7 @@ export const approveTool = {
       tool_input: { type: 'object', description: 'The same, as a hook of Codex sends it.' },
       tool_use_id: { type: 'string', description: 'The id that the agent has given the call.' },
       session_id: { type: 'string', description: 'The session of the agent.' },
+      turn_id: { type: 'string', description: 'The turn of the session. It has no effect.' },
       cwd: { type: 'string', description: 'The working directory of the agent.' },
     },
     required: ['tool_name'],
