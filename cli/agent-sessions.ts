@@ -20,7 +20,7 @@ interface AgentCall {
 /** The newest calls of the coding agents. */
 async function callsOf(client: Client, filter: object, signal: AbortSignal): Promise<AgentCall[]> {
   const { tools } = await client.query<{ tools: { nodes: { id: string; name: string }[] } }>(
-    `query AgentTools { tools(first: 100) { nodes { id name } } }`,
+    `query AgentTools { tools(first: 100, kind: CLIENT) { nodes { id name } } }`,
     {},
     { signal },
   )

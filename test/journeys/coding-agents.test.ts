@@ -213,6 +213,10 @@ describe('the starting policy', () => {
     ['WebFetch', { url: 'https://example.com' }, ['deny', 'network']],
     ['mcp__shop__pay', { amount: 1 }, ['deny', 'unknown']],
     ['constructor', {}, ['deny', 'unknown']],
+    ['Bash', { command: ['rm', 'a'], path: 'ls' }, ['deny', 'unknown']],
+    ['Bash', { command: 'ls', cmd: 'rm a' }, ['deny', 'unknown']],
+    ['Write', { command: 'a.txt', file_path: '/etc/hosts' }, ['deny', 'outside']],
+    ['Write', { path: 'a.txt', file_path: '/etc/hosts' }, ['deny', 'unknown']],
     ['Task', { prompt: 'delete it' }, ['deny', 'unknown']],
     ['read', { file_path: '/etc/passwd' }, ['deny', 'unknown']],
     ['Todo_Write', {}, ['deny', 'unknown']],
@@ -320,6 +324,22 @@ describe('each program in its own form', () => {
     const after = gemini(id, { hook_event_name: 'AfterTool', tool_response: { llmContent: 'made' } })
     await hook('gemini', after)
     expect((await questionOf(id)).toolCall.status).toBe('SUCCEEDED')
+  })
+
+  test('Gemini keeps what an approver takes out: it is denied such an edit, and runs one of values', async () => {
+    const ask = (id: string) => gemini(id, { tool_input: { command: 'make', description: 'builds' } })
+    const [without, changed] = [session(), session()]
+    for (const id of [without, changed]) await hook('gemini', ask(id))
+    const given = async (id: string) => (await questionOf(id)).arguments
+    const approve = async (id: string, args: object) =>
+      decide((await questionOf(id)).id, 'APPROVE', { arguments: args })
+    await approve(without, { ...(await given(without)), input: {} })
+    expect((await hook('gemini', ask(without))).body).toMatchObject({ decision: 'deny' })
+    await approve(changed, { ...(await given(changed)), target: 'make -n' })
+    expect((await hook('gemini', ask(changed))).body).toMatchObject({
+      decision: 'allow',
+      hookSpecificOutput: { tool_input: { command: 'make -n', description: 'builds' } },
+    })
   })
 
   test('OpenCode: a tool of an MCP server is none of its own, however it is named', async () => {

@@ -63,7 +63,7 @@ export async function approveCall(ctx: Ctx, args: JsonObject, signal: AbortSigna
       session: given.session_id || null,
       callId: given.tool_use_id || null,
     },
-    { maxMs, signal, takesEdits: !isHook },
+    { maxMs, signal, takesEdits: isHook ? 'NONE' : 'ALL' },
   )
   const decision = behaviorOf(answer, isHook ? undefined : input)
   if (!isHook) return writeJson(decision)

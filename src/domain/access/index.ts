@@ -40,7 +40,7 @@ export {
 } from './principals/still-valid.ts'
 export {
   forgetExpiredKeys,
-  recallKey,
+  recallEqual,
   recallRequest,
   rememberRequest,
   spendOnce,

@@ -120,10 +120,15 @@ export async function answerQuestion(
   return taken ? hand(ctx, taken, signal) : answerOf(await loadCall(ctx.db, call.id))
 }
 
+const notTold = errorResult(
+  'client_gone',
+  'The program had gone before it was told that the call may run. It was not run: ask about a new call.',
+)
+
 /** Gives the permission to a program that is still there. One that has gone was told nothing: its call has not run. */
 async function hand(ctx: Ctx, call: ToolCall, signal: AbortSignal | undefined): Promise<PermissionAnswer> {
   if (!signal?.aborted) return { toolCall: call, answer: 'ALLOW', reason: null }
-  return answerOf(await report(ctx, call, resultOf('The program had gone, and has not run the call.', true)))
+  return answerOf(await report(ctx, call, notTold))
 }
 
 /** Approvers see until when the program waits; one that is cut off waits no longer. */

@@ -12,13 +12,13 @@ import {
   type Json,
   type JsonObject,
 } from '../../core/json.ts'
-import { type Ctx, projectOf, recallKey, recallRequest } from '../access/index.ts'
+import { type Ctx, projectOf, recallEqual, recallRequest } from '../access/index.ts'
 import { answerQuestion, reportLimits, reportOutcome } from '../calls/index.ts'
 import { loadCall, toolCallOf, type ToolCall, type ToolCallStatus } from '../tool-calls/index.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import { effectsOf } from './effects.ts'
+import { effectsOf, targetKeys } from './effects.ts'
 import { agentTitles, findAgentTool, nameOf, type CodingAgent } from './tool.ts'
 
 /** A call of a coding agent, as it tells it. */
@@ -44,23 +44,11 @@ export interface AgentAsker {
   /** How long the agent waits, in milliseconds. */
   maxMs: number
   signal: AbortSignal
-  /** Whether the agent runs another input than the one it asked about. */
-  takesEdits: boolean
+  takesEdits: TakenEdits
 }
 
-/** Where the programs put the command, path or address; the first that is a text. */
-const targetKeys = [
-  'command',
-  'cmd',
-  'file_path',
-  'filePath',
-  'notebook_path',
-  'absolute_path',
-  'path',
-  'url',
-  'query',
-  'pattern',
-]
+/** Which edits of an input the agent obeys: all, new values alone because it keeps what was taken out, or none. */
+export type TakenEdits = 'ALL' | 'VALUES' | 'NONE'
 
 /** What a call acts on, and where its program puts it. */
 interface LiftedText {
@@ -74,7 +62,8 @@ function targetOf(input: JsonObject): LiftedText | null {
 }
 
 /** The arguments of the tool that stands for the agent. */
-function argumentsOf({ agent, tool, input, cwd, session }: AgentCall): JsonObject {
+function argumentsOf(call: AgentCall): JsonObject {
+  const { tool, input, cwd, session } = call
   const target = targetOf(input)
   const { [target?.key ?? '']: _lifted, ...rest } = input
   return {
@@ -83,7 +72,7 @@ function argumentsOf({ agent, tool, input, cwd, session }: AgentCall): JsonObjec
     input: target ? rest : input,
     ...(cwd === null ? {} : { cwd }),
     ...(session === null ? {} : { session }),
-    effects: effectsOf(agent, tool, target?.value ?? null, cwd),
+    effects: effectsOf(call, input),
   }
 }
 
@@ -120,7 +109,12 @@ function editOf(approved: ToolCall, { input }: AgentCall, given: JsonObject): Js
 /** What an approver may not change, because the agent decides it. */
 const claims = ['tool', 'cwd', 'session', 'effects'] as const
 
-function whyNot(approved: ToolCall, call: AgentCall, given: JsonObject, takesEdits: boolean): string | null {
+function whyNot(
+  approved: ToolCall,
+  call: AgentCall,
+  given: JsonObject,
+  takesEdits: TakenEdits,
+): string | null {
   const final = approved.arguments ?? {}
   const isSame = (name: string) => hashJson(final[name] ?? null) === hashJson(given[name] ?? null)
   const changed = claims.find((name) => !isSame(name))
@@ -129,7 +123,8 @@ function whyNot(approved: ToolCall, call: AgentCall, given: JsonObject, takesEdi
   if (changed !== undefined || lacksTarget || !isJsonObject(final['input']))
     return `An approver has changed ${changed ?? 'the target'}, which only the agent decides. The call was not run.`
   const edited = editOf(approved, call, given)
-  if (!edited || takesEdits) return null
+  const keepsAll = edited !== null && Object.keys(call.input).every((name) => Object.hasOwn(edited, name))
+  if (!edited || takesEdits === 'ALL' || (takesEdits === 'VALUES' && keepsAll)) return null
   return `An approver allows this call only with another input: ${canonicalJson(edited)}. The call was not run: ask with that input.`
 }
 
@@ -178,14 +173,15 @@ async function keyOf(ctx: Ctx, place: Place, call: AgentCall, given: JsonObject)
   const own = nameOfCall(call)
   const memory = memoryOf(ctx, place.projectId)
   if (call.callId !== null && (await recallRequest(ctx.db, { ...memory, key: own }))) return own
-  const wanted = hashJson(given)
   const waiting = await callsOfSession(ctx, place, call.session, [
     'PROPOSED',
     'AWAITING_APPROVAL',
     'APPROVED',
   ])
-  const left = waiting.find((one) => isLeft(one) && hashJson(one.arguments) === wanted)
-  return (left && (await recallKey(ctx.db, memory, left.id))) ?? own
+  // As it was asked: an approver may have edited it since.
+  const request = { toolId: place.toolId, arguments: given }
+  const left = waiting.filter(isLeft).map(({ id }) => id)
+  return (await recallEqual(ctx.db, { ...memory, request }, left)) ?? own
 }
 
 const isLeft = ({ callerWaitsUntil }: ToolCall): boolean =>

@@ -3,6 +3,7 @@
  * what the agent sent; what a shell makes of it, they cannot know. Pure.
  */
 import { posix, win32 } from 'node:path'
+import type { JsonObject } from '../../core/json.ts'
 import type { CodingAgent, Effect } from './tool.ts'
 
 const namesOf = (names: string): Set<string> => new Set(names.split(' '))
@@ -65,20 +66,32 @@ const deletingPrograms = namesOf(
     'reset prune purge uninstall delete -delete --delete --force -f',
 )
 
-/** What the arguments of a call say about its effects, in the order of `effects`; never empty. */
+/** Where agents put a command, and where a path. */
+const commandKeys = ['command', 'cmd']
+const pathKeys = ['file_path', 'filePath', 'notebook_path', 'absolute_path', 'path']
+
+/** The text under the only one of these names that is given; null with none, several, or another kind of value: no rule knows. */
+function onlyText(input: JsonObject, names: readonly string[]): string | null {
+  const given = names.filter((name) => Object.hasOwn(input, name))
+  const value = given.length === 1 ? input[given[0]!] : null
+  return typeof value === 'string' ? value : null
+}
+
+/** What the input of a call says about its effects, in the order of `effects`; never empty. */
 export function effectsOf(
-  agent: CodingAgent,
-  tool: string,
-  target: string | null,
-  cwd: string | null,
+  { agent, tool, cwd }: { agent: CodingAgent; tool: string; cwd: string | null },
+  input: JsonObject,
 ): Effect[] {
   const { shells, readers, fetchers, writers } = builtIn[agent]
-  if (shells.has(tool)) return ofCommand(target)
+  if (shells.has(tool)) return ofCommand(onlyText(input, commandKeys))
   if (readers.has(tool)) return ['read']
   if (fetchers.has(tool)) return ['network']
-  if (writers.has(tool)) return [placeOf(target, cwd)]
+  if (writers.has(tool)) return [placeOf(onlyText(input, pathKeys), cwd)]
   return ['unknown']
 }
+
+/** The names under which people read what a call acts on, the first that is a text. */
+export const targetKeys = [...commandKeys, ...pathKeys, 'url', 'query', 'pattern']
 
 /** Everything but words, one after the other, may mean anything to a shell. */
 const plainWords = /^[\w./:=@,+ -]+$/

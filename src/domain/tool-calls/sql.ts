@@ -84,9 +84,8 @@ export function keepForCaller(id: string, waitMs: number, proof: Proof): SQL {
 
 /** The program that asked about the call waits for so long from now. */
 export function noteWaiting(id: string, waitMs: number): SQL {
-  return touch([id], ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED'], isCallers, {
-    callerWaitsUntil: nowPlus(waitMs),
-  })
+  const values = { callerWaitsUntil: nowPlus(waitMs) }
+  return touch([id], ['PROPOSED', 'AWAITING_APPROVAL', 'APPROVED'], isCallers, values)
 }
 
 /** Gives a call that was begun to its caller, who has `waitMs` to say how it ended; then its outcome is unknown. */

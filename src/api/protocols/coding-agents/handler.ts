@@ -7,7 +7,7 @@ import { askAsAgent, reportAsAgent, type AgentAnswer } from '../../../domain/cod
 import type { ApiCall, ApiReply, AuthenticatedApi } from '../../http/authenticated-api.ts'
 import { check, whole } from '../../../core/check.ts'
 import { z } from 'zod'
-import { programs, type HookEvent, type Later } from './programs.ts'
+import { programs, type Later } from './programs.ts'
 
 const resource = '/v1/agent'
 
@@ -49,8 +49,8 @@ async function answerHook({ request, params }: ApiCall, pageOf: () => string): P
   if (!program) throw notFound('coding agent', params['agent']!)
   const { wait, undecided } = readQuery(query)
   const body = await request.body()
-  const event: HookEvent = program.read(body ?? null, undecided)
-  if (event.report) {
+  const event = program.read(body ?? null, undecided)
+  if ('report' in event) {
     await reportAsAgent(ctx, event.call, event.report.output, event.report.isError)
     return { status: 200, body: {} }
   }

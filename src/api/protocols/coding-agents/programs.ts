@@ -10,17 +10,23 @@ import {
   type AgentAnswer,
   type AgentCall,
   type CodingAgent,
+  type TakenEdits,
 } from '../../../domain/coding-agents/index.ts'
 
-/** What a hook has to say. */
-export interface HookEvent {
+/** The agent asks; `render` gives the answer in its own form. */
+interface HookQuestion {
   call: AgentCall
-  /** Null: the agent asks. */
-  report: { output: Json; isError: boolean } | null
-  takesEdits: boolean
-  /** The answer in the agent's own form. */
+  takesEdits: TakenEdits
   render(answer: AgentAnswer): JsonObject
 }
+
+/** The agent says how a call ended. */
+interface HookReport {
+  call: AgentCall
+  report: { output: Json; isError: boolean }
+}
+
+type HookEvent = HookQuestion | HookReport
 
 interface HookProgram {
   read(body: Json, later: Later): HookEvent
@@ -53,7 +59,6 @@ const hookShape = z.object({
 
 /** Claude Code and Codex share the form of their hooks. */
 function hooksOf(agent: CodingAgent): HookProgram {
-  const deny = (event: string, reason: string) => denial(event, 'deny', reason)
   return {
     read(body, later) {
       const given = check(hookShape, body, [])
@@ -69,13 +74,12 @@ function hooksOf(agent: CodingAgent): HookProgram {
       const isFailure = event === 'PostToolUseFailure'
       if (isFailure || event === 'PostToolUse') {
         const output = (isFailure ? given.error : given.tool_response) ?? null
-        return { call, report: { output, isError: isFailure }, takesEdits: false, render: () => ({}) }
+        return { call, report: { output, isError: isFailure } }
       }
       if (event === 'PermissionRequest')
         return {
           call,
-          report: null,
-          takesEdits: agent === 'CLAUDE',
+          takesEdits: agent === 'CLAUDE' ? 'ALL' : 'NONE',
           render: (answer) => ({
             hookSpecificOutput: { hookEventName: event, decision: behaviorOf(answer) },
           }),
@@ -84,19 +88,18 @@ function hooksOf(agent: CodingAgent): HookProgram {
       const undecided = agent === 'CLAUDE' && later === 'defer' ? 'defer' : 'deny'
       return {
         call,
-        report: null,
-        takesEdits: true,
+        takesEdits: 'ALL',
         render: ({ answer, reason, editedInput }) =>
           answer === 'ALLOW'
-            ? denial(event, 'allow', null, editedInput)
-            : denial(event, answer === 'WAIT' ? undecided : 'deny', reason),
+            ? decision(event, 'allow', null, editedInput)
+            : decision(event, answer === 'WAIT' ? undecided : 'deny', reason),
       }
     },
-    refusal: (reason) => deny('PreToolUse', reason),
+    refusal: (reason) => decision('PreToolUse', 'deny', reason),
   }
 }
 
-function denial(
+function decision(
   hookEventName: string,
   permissionDecision: 'allow' | 'deny' | 'defer',
   reason: string | null,
@@ -131,10 +134,8 @@ const copilot: HookProgram = {
       return {
         call,
         report: { output: toolResult as Json, isError: toolResult.resultType === 'failure' },
-        takesEdits: false,
-        render: () => ({}),
       }
-    return { call, report: null, takesEdits: false, render: copilotAnswer }
+    return { call, takesEdits: 'NONE', render: copilotAnswer }
   },
   refusal: (reason) => copilotAnswer({ answer: 'DENY', reason, editedInput: null }),
 }
@@ -154,10 +155,10 @@ const gemini: HookProgram = {
     if (given.hook_event_name === 'AfterTool') {
       const output = given.tool_response ?? null
       const isError = isJsonObject(output) && output['error'] !== undefined && output['error'] !== null
-      return { call, report: { output, isError }, takesEdits: false, render: () => ({}) }
+      return { call, report: { output, isError } }
     }
     check(z.object({ hook_event_name: z.literal('BeforeTool') }), body, [])
-    return { call, report: null, takesEdits: true, render: geminiAnswer }
+    return { call, takesEdits: 'VALUES', render: geminiAnswer }
   },
   refusal: (reason) => geminiAnswer({ answer: 'DENY', reason, editedInput: null }),
 }
@@ -184,8 +185,8 @@ const opencode: HookProgram = {
   read(body) {
     const { event, sessionID, callID, cwd, tool, args, output } = check(opencodeShape, body, [])
     const call = callOf('OPENCODE', { tool, input: args, cwd, session: sessionID, callId: callID })
-    const report = event === 'after' ? { output: output ?? null, isError: false } : null
-    return { call, report, takesEdits: true, render: report ? () => ({}) : opencodeAnswer }
+    if (event === 'after') return { call, report: { output: output ?? null, isError: false } }
+    return { call, takesEdits: 'ALL', render: opencodeAnswer }
   },
   refusal: (reason) => opencodeAnswer({ answer: 'DENY', reason, editedInput: null }),
 }

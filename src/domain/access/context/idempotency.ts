@@ -1,5 +1,5 @@
 /** Idempotency keys: the same key with the same request returns the result of the first request. */
-import { and, eq } from 'drizzle-orm'
+import { and, desc, eq, inArray } from 'drizzle-orm'
 import { AppError } from '../../../core/errors.ts'
 import { hashJson } from '../../../core/json.ts'
 import { nowPlus, query, type Database } from '../../../store/db/database.ts'
@@ -104,18 +104,21 @@ export async function recallRequest(
   return (await readRequest(db, key))?.resultId ?? null
 }
 
-/** The key of the request that has created this; null when it is not remembered. */
-export async function recallKey(
+/** The key of an equal request that has created one of these, the newest; null when none is remembered. */
+export async function recallEqual(
   db: Database,
-  { projectId, principalId, operation }: Omit<IdempotentRequest, 'request' | 'key'>,
-  resultId: string,
+  { projectId, principalId, operation, request }: Omit<IdempotentRequest, 'key'>,
+  resultIds: readonly string[],
 ): Promise<string | null> {
+  if (resultIds.length === 0) return null
   const t = idempotencyKeys
   const isOwn = and(eq(t.projectId, projectId), eq(t.principalId, principalId), eq(t.operation, operation))
   const [known] = await db
     .select({ key: t.key })
     .from(t)
-    .where(and(isOwn, eq(t.resultId, resultId)))
+    .where(and(isOwn, eq(t.requestHash, hashJson(request)), inArray(t.resultId, [...resultIds])))
+    .orderBy(desc(t.resultId))
+    .limit(1)
   return known?.key ?? null
 }
 

@@ -4,29 +4,11 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { codingAgent } from '../../../support/peers.ts'
 import { acting, useProgramAgents, type ProgramAgents } from '../../../support/program-agents.ts'
-import { makePlace, startProgram, type Place, type Program } from './programs.ts'
+import { codexSettings, makePlace, startProgram, type Place, type Program } from './programs.ts'
 
 const codex = codingAgent('codex')
 let agents: ProgramAgents
 useProgramAgents(codex !== null, (parts) => (agents = parts))
-
-/** Nothing of this is needed to reach an agent but the provider and its key: the rest asks other hosts. */
-const configuration = (url: string, more: string) => `model_provider = "gatehouse"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[feedback]
-enabled = false
-[otel]
-exporter = "none"
-[features]
-plugins = false
-[model_providers.gatehouse]
-name = "Gatehouse"
-base_url = "${url}/v1"
-env_key = "GATEHOUSE_KEY"
-wire_api = "responses"
-${more}`
 
 interface Codex {
   place: Place
@@ -56,7 +38,10 @@ async function using(
 ): Promise<void> {
   const place = await makePlace({ GATEHOUSE_KEY: key })
   await mkdir(join(place.home, '.codex'))
-  await writeFile(join(place.home, '.codex/config.toml'), configuration(agents.h.url, more))
+  await writeFile(
+    join(place.home, '.codex/config.toml'),
+    codexSettings(agents.h.url, `env_key = "GATEHOUSE_KEY"\n${more}`),
+  )
   const started: Program[] = []
   const start: Codex['start'] = (agent, prompt, command = ['exec', '-s', 'danger-full-access']) => {
     const program = startProgram(

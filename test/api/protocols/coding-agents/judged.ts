@@ -4,7 +4,14 @@ import { join } from 'node:path'
 import { codingAgent } from '../../../support/peers.ts'
 import { startScriptedModel, type ScriptedCall, type ScriptedModel } from '../../../support/scripted-model.ts'
 import { command } from '../../../cli/command.ts'
-import { makePlace, startProgram, type Place, type Program } from './programs.ts'
+import {
+  codexSettings,
+  makePlace,
+  quietOpencode,
+  startProgram,
+  type Place,
+  type Program,
+} from './programs.ts'
 
 export type JudgedName = 'claude' | 'codex' | 'copilot' | 'gemini' | 'opencode'
 
@@ -18,22 +25,6 @@ interface Judged {
   /** Where its hooks are. */
   file: string
 }
-
-const codexSettings = (model: string) => `model_provider = "local"
-check_for_update_on_startup = false
-[analytics]
-enabled = false
-[feedback]
-enabled = false
-[otel]
-exporter = "none"
-[features]
-plugins = false
-[model_providers.local]
-name = "local"
-base_url = "${model}/v1"
-wire_api = "responses"
-`
 
 const opencodeSettings = (model: string) => ({
   enabled_providers: ['local'],
@@ -59,8 +50,6 @@ async function forgoPackages(folder: string): Promise<void> {
   await writeFile(join(folder, 'package.json'), JSON.stringify(wanted))
   await writeFile(join(folder, 'package-lock.json'), JSON.stringify({ lockfileVersion: 3, packages }))
 }
-
-const quiet = ['AUTOUPDATE', 'MODELS_FETCH', 'LSP_DOWNLOAD', 'DEFAULT_PLUGINS', 'SHARE']
 
 /** Every tool is allowed by the program itself: the hook alone stops it. */
 const judged: Record<JudgedName, Judged> = {
@@ -129,7 +118,7 @@ const judged: Record<JudgedName, Judged> = {
   },
   opencode: {
     shell: (line) => ({ name: 'bash', input: { command: line, description: 'writes a line' } }),
-    env: () => Object.fromEntries(quiet.map((name) => [`OPENCODE_DISABLE_${name}`, '1'])),
+    env: () => quietOpencode,
     async prepare(place, model) {
       await mkdir(join(place.home, '.config/opencode'), { recursive: true })
       const text = JSON.stringify(opencodeSettings(model))

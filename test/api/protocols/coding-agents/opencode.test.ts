@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { codingAgent } from '../../../support/peers.ts'
 import { freePort } from '../../../support/processes.ts'
 import { acting, useProgramAgents, type ProgramAgents } from '../../../support/program-agents.ts'
-import { makePlace, startProgram, type Place, type Program } from './programs.ts'
+import { makePlace, quietOpencode, startProgram, type Place, type Program } from './programs.ts'
 
 const opencode = codingAgent('opencode')
 let agents: ProgramAgents
@@ -33,11 +33,6 @@ function configuration() {
   }
 }
 
-/** Nothing of this is needed to reach an agent: it asks other hosts without. */
-const quiet = ['AUTOUPDATE', 'MODELS_FETCH', 'LSP_DOWNLOAD', 'DEFAULT_PLUGINS', 'SHARE'].map((name) => [
-  `OPENCODE_DISABLE_${name}`,
-  '1',
-])
 const password = randomBytes(16).toString('hex')
 
 let place: Place
@@ -55,7 +50,7 @@ beforeAll(async () => {
   if (!opencode) return
   await agents.fixtures.agent({ name: 'titles', toolIds: [] })
   place = await makePlace({
-    ...(Object.fromEntries(quiet) as Record<string, string>),
+    ...quietOpencode,
     GATEHOUSE_KEY: agents.programKey,
     OPENCODE_SERVER_PASSWORD: password,
   })

@@ -87,3 +87,28 @@ export function startProgram(path: string, args: string[], { work, env }: Place)
     },
   }
 }
+
+/** Settings of Codex with this provider of models; without them it asks other hosts. */
+export const codexSettings = (url: string, more = '') => `model_provider = "gatehouse"
+check_for_update_on_startup = false
+[analytics]
+enabled = false
+[feedback]
+enabled = false
+[otel]
+exporter = "none"
+[features]
+plugins = false
+[model_providers.gatehouse]
+name = "Gatehouse"
+base_url = "${url}/v1"
+wire_api = "responses"
+${more}`
+
+/** Settings without which opencode asks other hosts. */
+export const quietOpencode: Record<string, string> = Object.fromEntries(
+  ['AUTOUPDATE', 'MODELS_FETCH', 'LSP_DOWNLOAD', 'DEFAULT_PLUGINS', 'SHARE'].map((name) => [
+    `OPENCODE_DISABLE_${name}`,
+    '1',
+  ]),
+)
