@@ -37,10 +37,10 @@ const judged = readdirSync(join(import.meta.dirname, 'test'), { recursive: true,
 
 /** Of them those that run an authorization server, which keeps its state as long as the process. */
 const stateful = [
-  'test/adversary/{login-in-another-browser,own-logins,secrets}.test.ts',
+  'test/adversary/{login-in-another-browser,own-logins,secrets,sign-ins}.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
   'test/web/{own-login,upstream-login}.test.ts',
-  'test/journeys/{own-logins,upstreams}.test.ts',
+  'test/journeys/{exchange,exchange-servers,own-logins,upstreams}.test.ts',
 ]
 
 /**

@@ -23,7 +23,7 @@ import {
   type Principal,
   type TourParts,
 } from './domain/access/index.ts'
-import { createLink } from './domain/sign-in/index.ts'
+import { createLink, createProvider } from './domain/sign-in/index.ts'
 import { createEgress, createMailer, type EgressOptions } from './domain/egress/index.ts'
 import { type EnvironmentProvider, type Models, createModels } from './domain/models/index.ts'
 import { startWorkers, type Workers } from './workers.ts'
@@ -217,6 +217,7 @@ async function openServices(config: Config, parts: AppParts, closers: Closers, a
     broadcaster,
     schedule,
     egress: outgoing.egress,
+    identity: config.oidc && createProvider(outgoing, config.oidc),
     mailer: config.mail && createMailer(config.mail),
     connections: outgoing.connections,
     blobs: await openBlobs(config, log, closers),

@@ -23,6 +23,7 @@ import {
   type Services,
 } from './domain/access/index.ts'
 import { createTokenVerifier } from './domain/sign-in/index.ts'
+import { keepBearer } from './domain/upstream/index.ts'
 import type { Models } from './domain/models/index.ts'
 
 /** The public URL of this server. Without one in the configuration it is set when the server listens. */
@@ -130,7 +131,11 @@ export function createCallers(
 function createContexts(config: Config, services: Services, closers: (() => Promise<unknown>)[]) {
   const authenticator = createAuthenticator(
     services,
-    config.oidc ? createTokenVerifier(services, config.oidc) : null,
+    config.oidc
+      ? createTokenVerifier(services, config.oidc, (principal, token) =>
+          keepBearer(services, principal, token),
+        )
+      : null,
   )
   const sessions = createSessionAuthenticator(services)
   closers.push(async () => authenticator.close())

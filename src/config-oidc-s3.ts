@@ -15,6 +15,8 @@ export interface OidcConfig {
   roleClaim: string
   /** How this server is registered there, so that people can sign in; null: they cannot. */
   client: { id: string; secret: string | null; scopes: string } | null
+  /** The issuers beside it to which sign-ins may be sent, to be exchanged there. */
+  exchangeIssuers: string[]
 }
 
 export const oidcShapes = {
@@ -28,6 +30,7 @@ export const oidcShapes = {
   GATEHOUSE_OIDC_SCOPES: z
     .string()
     .refine((value) => value.split(' ').includes('openid'), { message: 'must have openid among its scopes' }),
+  GATEHOUSE_OIDC_EXCHANGE_ISSUERS: list,
 }
 
 type OidcValues = { [Name in keyof typeof oidcShapes]?: z.output<(typeof oidcShapes)[Name]> }
@@ -56,6 +59,7 @@ export function oidcOf(set: OidcValues): OidcConfig | null {
     projectClaim: set.GATEHOUSE_OIDC_PROJECT_CLAIM ?? 'gatehouse_project',
     roleClaim: set.GATEHOUSE_OIDC_ROLE_CLAIM ?? 'gatehouse_role',
     client: clientOf(set),
+    exchangeIssuers: set.GATEHOUSE_OIDC_EXCHANGE_ISSUERS ?? [],
   }
 }
 

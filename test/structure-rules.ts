@@ -125,7 +125,7 @@ const packageHomes: readonly [name: RegExp, path: RegExp][] = [
   [/^@opentelemetry\//, /^core\/telemetry\//],
   [/^@modelcontextprotocol\/server/, /^api\/mcp\//],
   [/^@modelcontextprotocol\/client/, /^domain\/upstream\//],
-  [/^jose$/, /^domain\/sign-in\//],
+  [/^jose$/, /^domain\/(sign-in|upstream\/oauth)\//],
   [/^croner$/, /^domain\/triggers\//],
 ]
 

@@ -172,6 +172,11 @@ export function asText(value: unknown): string {
   return typeof value === 'string' ? value : (writeJson(value) ?? 'undefined')
 }
 
+/** An untrusted value, if it is a text that is not empty. */
+export function textIfAny(value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
 /**
  * The value of a text that somebody can send again. Undefined when it is not JSON, is nested deeper than is read, or has a
  * number that cannot be kept exactly.

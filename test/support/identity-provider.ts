@@ -1,5 +1,5 @@
 /** A real OpenID provider (oidc-provider) on loopback, at which this server is registered to sign people in. */
-import { generateKeyPairSync } from 'node:crypto'
+import { generateKeyPairSync, type KeyObject } from 'node:crypto'
 import { createServer } from 'node:http'
 import type { Socket } from 'node:net'
 import { exportJWK } from 'jose'
@@ -15,6 +15,7 @@ export const oidcAt = (port: number) => ({
   projectClaim: 'gatehouse_project',
   roleClaim: 'gatehouse_role',
   client: { ...webClient, scopes: 'openid profile email' },
+  exchangeIssuers: [] as string[],
 })
 
 /** Follows redirects of the provider until the browser is back at this server, with the cookies of each origin apart. */
@@ -40,21 +41,44 @@ export interface IdentityProvider {
   person: { sub: string; claims: Record<string, unknown> }
   /** Where the claims are: in the ID token, or only at the userinfo endpoint. */
   claimsIn: 'id_token' | 'userinfo'
+  /** The lifetime of ID tokens and access tokens, in seconds. */
+  ttl: number
+  /** Ends what it has issued to this person. */
+  end(sub: string): Promise<void>
   /** Every request, as `POST /token`. */
   requests: string[]
   close(): Promise<void>
 }
 
+/** What a provider has beside sign-ins. */
+export interface ProviderMore {
+  /** The grants of the client that signs people in. */
+  grantTypes: string[]
+  clients: object[]
+  /** Adds grants, with the key that signs the provider's tokens. */
+  extend(provider: any, privateKey: KeyObject): void
+}
+
 /** Starts it on this port; the server that signs in returns to one of these URIs. Logs everybody in without asking. */
-export async function startIdentityProvider(port: number, redirectUris: string[]): Promise<IdentityProvider> {
+export async function startIdentityProvider(
+  port: number,
+  redirectUris: string[],
+  more?: ProviderMore,
+): Promise<IdentityProvider> {
   const issuer = `http://127.0.0.1:${port}`
   const made: IdentityProvider = {
     issuer,
     person: { sub: 'ada', claims: {} },
     claimsIn: 'id_token',
+    ttl: 3600,
+    async end(sub) {
+      for (const id of grants.get(sub) ?? [])
+        for (const kind of [provider.AccessToken, provider.RefreshToken]) await kind.revokeByGrantId(id)
+    },
     requests: [],
     close: async () => {},
   }
+  const grants = new Map<string, string[]>()
   const key = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
   const { Provider } = await importPeer<typeof import('oidc-provider')>('oidc-provider')
   const names = ['gatehouse_project', 'gatehouse_role', 'name']
@@ -63,14 +87,18 @@ export async function startIdentityProvider(port: number, redirectUris: string[]
       {
         client_id: webClient.id,
         client_secret: webClient.secret,
-        grant_types: ['authorization_code'],
+        grant_types: more?.grantTypes ?? ['authorization_code'],
         redirect_uris: redirectUris,
         response_types: ['code'],
         token_endpoint_auth_method: 'client_secret_basic',
       },
+      ...((more?.clients ?? []) as never[]),
     ],
     jwks: { keys: [{ ...(await exportJWK(key)), alg: 'RS256', use: 'sig', kid: 'one' }] as never },
-    scopes: ['openid', 'profile', 'email'],
+    scopes: ['openid', 'profile', 'email', 'offline_access'],
+    ttl: { AccessToken: () => made.ttl, IdToken: () => made.ttl },
+    issueRefreshToken: async () => more?.grantTypes.includes('refresh_token') ?? false,
+    rotateRefreshToken: true,
     claims: { openid: ['sub'], profile: names },
     // Without it claims of scopes are only at the userinfo endpoint, as the specification wants it.
     conformIdTokenClaims: false,
@@ -86,11 +114,13 @@ export async function startIdentityProvider(port: number, redirectUris: string[]
       const Grant = ctx.oidc.provider.Grant
       const grant = new Grant({ clientId: client!.clientId, accountId: session!.accountId! })
       grant.addOIDCScope('openid profile email')
-      await grant.save()
+      const id = await grant.save()
+      grants.set(session!.accountId!, [...(grants.get(session!.accountId!) ?? []), id])
       return grant
     },
     cookies: { keys: ['only for tests'] },
   })
+  more?.extend(provider, key)
   const answer = provider.callback()
   const sockets = new Set<Socket>()
   const server = createServer((request, response) => {

@@ -32,6 +32,7 @@ export async function startTokenIssuer(sound: Record<string, unknown>): Promise<
       projectClaim: 'gatehouse_project',
       roleClaim: 'gatehouse_role',
       client: null,
+      exchangeIssuers: [],
     },
     unpublishedKey: otherPair.privateKey,
     token(claims = {}, by = own.privateKey) {

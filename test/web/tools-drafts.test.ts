@@ -69,6 +69,7 @@ const mcp = {
     scopes: ['a', 'b'],
     allowedScopes: [],
     omitResource: true,
+    audience: null,
     algorithm: null,
   },
   gates: [{ action: 'write', gate: policy }],
@@ -139,6 +140,31 @@ describe('a tool', () => {
           },
         },
       },
+    })
+  })
+
+  test('exchanges the sign-in of each person, with a client secret or a key', () => {
+    const exchange = {
+      ...mcp,
+      login: 'PER_PERSON',
+      auth: { ...mcp.auth, kind: 'TOKEN_EXCHANGE', omitResource: false, algorithm: 'ES256', audience: 'crm' },
+    } satisfies ToolDetail
+    const own = draftOfTool(exchange)
+    const authOf = (draft: typeof own) => {
+      const { config } = (createTool('mcp', { ...draft, name: 'a' }) as any).input
+      expect(config.mcp.login).toBe('PER_PERSON')
+      return config.mcp.auth
+    }
+    const common = {
+      clientId: 'me',
+      issuer: 'https://id.test',
+      scopes: ['a', 'b'],
+      omitResource: false,
+      audience: 'crm',
+    }
+    expect(authOf(own)).toEqual({ tokenExchange: { ...common, privateKey: 'CRM', algorithm: 'ES256' } })
+    expect(authOf({ ...own, ownLogins: false, authIsKey: false })).toEqual({
+      tokenExchange: { ...common, clientSecret: 'CRM' },
     })
   })
 

@@ -4,6 +4,7 @@ import { BlockList } from 'node:net'
 import { cookieName, readCookie, setCookie } from '../../core/cookies.ts'
 import { AppError } from '../../core/errors.ts'
 import type { JoinedKey, Services } from '../../domain/access/index.ts'
+import { keepSignIn } from '../../domain/upstream/index.ts'
 import { isLocalLink, openLink, signInMs, type SignIn, type SignInGoal } from '../../domain/sign-in/index.ts'
 import { giveSession, openSession, sessionToken, type SessionParts } from './browser-session.ts'
 import { escapeHtml, givePage, redirect } from './pages.ts'
@@ -89,6 +90,7 @@ async function callback(parts: SessionParts, { request, response, url }: OpenCal
   if ('choices' in signedIn) return giveChoices(response, signedIn.choices, goTo, isOver)
   const ctx = { ...services, ...from, principal: signedIn.principal }
   const opened = await openSession(parts, request, ctx, 'OIDC', signedIn.earlier)
+  await keepSignIn(services, signedIn.principal, signedIn.tokens)
   redirect(response, goTo, [opened.cookie, isOver])
 }
 

@@ -8,6 +8,8 @@ export {
   type PlatformActions,
   type Release,
   type Services,
+  type IdentityProvider,
+  TokenRefusedError,
   type TourParts,
   releaseShape,
   platformAction,
@@ -134,7 +136,7 @@ export {
   RateLimit,
   rateLimit,
 } from './limits/rates.ts'
-export { memberOf, personFor, personsOf } from './principals/persons.ts'
+export { deleteSignIns, isSignedIn, memberOf, personFor, personsOf, signInId } from './principals/persons.ts'
 export {
   createSessionAuthenticator,
   forgetExpiredSessions,

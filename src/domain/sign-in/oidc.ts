@@ -18,11 +18,14 @@ import {
   joinInvitation,
   keysOfAccount,
   type JoinedKey,
+  type IdentityProvider,
+  TokenRefusedError,
 } from '../access/index.ts'
 import { BoundedMap } from '../../core/bounded.ts'
 import { sha256Hex } from '../../core/signing.ts'
 import { canonicalText, shortText } from '../../core/text.ts'
 import { AppError } from '../../core/errors.ts'
+import { isJsonObject, textIfAny, type JsonObject } from '../../core/json.ts'
 
 /** Asymmetric signatures only: with a shared secret, this server could forge tokens. */
 export const algorithms = [
@@ -51,7 +54,16 @@ export interface ProviderDocument {
   token_endpoint_auth_methods_supported?: unknown
 }
 
-export interface Provider {
+/** How this server is registered at the identity provider. */
+export interface SignInClient {
+  id: string
+  /** Null for a public client. */
+  secret: string | null
+  /** The scopes to ask for, separated by spaces. */
+  scopes: string
+}
+
+export interface Provider extends IdentityProvider {
   keys(): Promise<JWTVerifyGetKey>
   /** Throws when it cannot be read or is of another issuer; the next call tries again. */
   document(): Promise<ProviderDocument>
@@ -59,9 +71,10 @@ export interface Provider {
 
 /** With `jwksUrl` the keys are read without discovery. */
 export function createProvider(
-  { egress }: Pick<Services, 'egress'>,
-  { issuer, jwksUrl }: { issuer: string; jwksUrl: string | null },
+  services: Pick<Services, 'egress'>,
+  { issuer, jwksUrl, client, exchangeIssuers }: ProviderSettings,
 ): Provider {
+  const { egress } = services
   const document = onceRead(async () => {
     const url = `${issuer.replace(/\/$/, '')}/.well-known/openid-configuration`
     const response = await egress.fetch(url, { signal: AbortSignal.timeout(discoveryTimeoutMs) })
@@ -75,7 +88,63 @@ export function createProvider(
     const fetch = (address: string, options: object) => egress.fetch(address, options)
     return createRemoteJWKSet(new URL(url), { [customFetch]: fetch })
   })
-  return { keys, document }
+  return {
+    issuer,
+    exchangeIssuers,
+    signsIn: client !== null,
+    keys,
+    document,
+    async requestTokens(parameters) {
+      if (!client) throw new Error('This server is no client of the identity provider.')
+      const found = await document()
+      const methods = found.token_endpoint_auth_methods_supported
+      return askProvider(services, found.token_endpoint, tokenRequest(client, parameters, methods))
+    },
+  }
+}
+
+interface ProviderSettings {
+  issuer: string
+  jwksUrl: string | null
+  /** Null: people cannot sign in. */
+  client: SignInClient | null
+  exchangeIssuers: readonly string[]
+}
+
+const requestTimeoutMs = 10_000
+
+/** Asks an endpoint of the provider; throws a TokenRefusedError unless it answers with a JSON object. */
+export async function askProvider(
+  { egress }: Pick<Services, 'egress'>,
+  url: unknown,
+  init: RequestInit,
+): Promise<JsonObject> {
+  if (typeof url !== 'string') throw new Error('The discovery document lacks an endpoint.')
+  const signal = AbortSignal.timeout(requestTimeoutMs)
+  const response = await egress.fetch(url, { ...init, redirect: 'error', signal })
+  const body: unknown = await response.json()
+  if (response.ok && isJsonObject(body)) return body
+  const error = (isJsonObject(body) && textIfAny(body['error'])) || ''
+  throw new TokenRefusedError(response.status, /^[a-z_]{1,60}$/.test(error) ? error : '')
+}
+
+function tokenRequest(
+  client: SignInClient,
+  parameters: Record<string, string>,
+  methods: unknown,
+): RequestInit {
+  const body = new URLSearchParams(parameters)
+  const headers: Record<string, string> = { accept: 'application/json' }
+  // RFC 6749, 2.3.1: the header is the default; the body only where the provider wants it.
+  const inBody = Array.isArray(methods) && !methods.includes('client_secret_basic')
+  if (client.secret !== null && !inBody) {
+    const pair = [client.id, client.secret].map(encodeURIComponent).join(':')
+    headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`
+  } else {
+    body.set('client_id', client.id)
+    if (client.secret !== null) body.set('client_secret', client.secret)
+  }
+  return { method: 'POST', headers, body }
 }
 
 /** The result of the first read that succeeds. */
@@ -89,7 +158,7 @@ function onceRead<T>(read: () => Promise<T>): () => Promise<T> {
 }
 
 /** The trusted identity provider, and the meaning of its claims. */
-export interface OidcSettings {
+export interface OidcSettings extends ProviderSettings {
   /** The exact value of `iss`. */
   issuer: string
   /** Accepted values of `aud`, beside the URL of the endpoint that is called. */
@@ -108,12 +177,16 @@ const cacheSize = 10_000
 /** OpenID Connect Core, section 2: `sub` has at most 255 characters. */
 const longestSubject = 255
 
-/** Verifies signature, issuer, audience and expiry. Project and role come from claims, never from headers. */
+/**
+ * Verifies signature, issuer, audience and expiry. Project and role come from claims, never from headers. `keep` gets each
+ * token that was verified anew, with its principal.
+ */
 export function createTokenVerifier(
   services: Pick<Services, 'db' | 'egress' | 'clock' | 'log'>,
   settings: OidcSettings,
-  provider: Provider = createProvider(services, settings),
+  keep: (principal: Principal, token: string) => Promise<void> = async () => {},
 ): TokenVerifier {
+  const provider = createProvider(services, settings)
   const cache = new BoundedMap<string, { principal: Principal; until: number }>(cacheSize)
   const valid = new Set<string>()
   const check = async (token: string, resources: readonly string[]): Promise<Principal | null> => {
@@ -142,6 +215,7 @@ export function createTokenVerifier(
       if (known && known.until > now) return known.principal
       const principal = await check(token, resources)
       if (!principal) return null
+      await keep(principal, token)
       if (valid.size >= cacheSize) valid.clear()
       valid.add(sha256Hex(token))
       cache.set(key, { principal, until: Math.min(now + cacheMs, principal.expiresAt!.getTime()) })

@@ -15,6 +15,7 @@ import {
   Session,
   type SessionMethod,
   assertMay,
+  deleteSignIns,
   assertStillValid,
   idleMs,
   isSubject,
@@ -230,6 +231,7 @@ async function endWhere(ctx: Ctx, principalId: string, which: ReturnType<typeof 
       .delete(sessions)
       .where(and(eq(sessions.principalId, principalId), which))
       .returning()
+    if (rows.some(({ method }) => method === 'OIDC')) await deleteSignIns(tx, principalId)
     for (const { id, projectId } of rows)
       await recordChange(tx, ctx, { projectId, action: 'sessions:End', resource: `session/${id}` })
     return rows.map(sessionOf)

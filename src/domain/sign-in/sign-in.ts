@@ -5,25 +5,23 @@
 import { jwtVerify, type JWTPayload } from 'jose'
 import { z } from 'zod'
 import { AppError } from '../../core/errors.ts'
-import { isJsonObject, type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
+import { type JsonObject, tryParseJson, writeJson } from '../../core/json.ts'
 import { newToken, purposeKey, sameText, sign } from '../../core/signing.ts'
 import { createHash } from 'node:crypto'
 import type { JoinedKey, Principal, Services } from '../access/index.ts'
-import { algorithms, clockToleranceSeconds, type Provider, type OidcSettings, whoIs } from './oidc.ts'
+import {
+  algorithms,
+  askProvider,
+  clockToleranceSeconds,
+  type Provider,
+  type OidcSettings,
+  type SignInClient,
+  whoIs,
+} from './oidc.ts'
 
 /** How long a sign-in may take, in milliseconds. */
 export const signInMs = 10 * 60 * 1000
-const requestTimeoutMs = 10_000
 const longestPath = 1000
-
-/** How this server is registered at the identity provider. */
-export interface SignInClient {
-  id: string
-  /** Null for a public client. */
-  secret: string | null
-  /** The scopes to ask for, separated by spaces. */
-  scopes: string
-}
 
 /** What a sign-in is for. */
 export interface SignInGoal {
@@ -37,9 +35,14 @@ export interface SignInGoal {
   earlier?: string | undefined
 }
 
-/** Who has signed in, or the keys of which the person chooses one: then it begins again, with `as`. */
-export type SignInResult = Pick<SignInGoal, 'goTo' | 'earlier'> &
-  ({ principal: Principal } | { choices: readonly JoinedKey[] })
+/**
+ * Who has signed in, or the keys of which the person chooses one: then it begins again, with `as`. `tokens` is the answer of the
+ * token endpoint.
+ */
+export type SignInResult = Pick<SignInGoal, 'goTo' | 'earlier'> & { tokens: JsonObject } & (
+    | { principal: Principal }
+    | { choices: readonly JoinedKey[] }
+  )
 
 /** Where a callback came from, for the audit. */
 interface From {
@@ -103,10 +106,11 @@ export function createSignIn(
       const code = params.get('code')
       if ((iss !== null && iss !== settings.issuer) || code === null) throw refused()
       const exchange = { client, redirectUri, code, verifier, nonce }
-      const claims = await claimsOf(services, provider, settings, exchange)
+      const { claims, tokens } = await claimsOf(services, provider, settings, exchange)
       return {
         goTo: goal.goTo,
         earlier: goal.earlier,
+        tokens,
         ...(await whoIs(services, settings, claims, goal, from)),
       }
     },
@@ -177,58 +181,35 @@ interface Exchange {
   nonce: string
 }
 
-/** The verified claims of the ID token that the code is exchanged for, with those of userinfo when it names no project. */
+/**
+ * The tokens that the code is exchanged for, and the verified claims of the ID token, with those of userinfo when it names no
+ * project.
+ */
 async function claimsOf(
   services: Services,
   provider: Provider,
   settings: OidcSettings,
   exchange: Exchange,
-): Promise<JWTPayload> {
+): Promise<{ claims: JWTPayload; tokens: JsonObject }> {
   const document = await documentOf(services, provider)
   try {
-    const methods = document.token_endpoint_auth_methods_supported
-    const tokens = await ask(services, document.token_endpoint, tokenRequest(exchange, methods))
+    const tokens = await provider.requestTokens({
+      grant_type: 'authorization_code',
+      code: exchange.code,
+      redirect_uri: exchange.redirectUri,
+      code_verifier: exchange.verifier,
+    })
     const claims = await verified(services, provider, settings, exchange, tokens['id_token'])
-    if (claims[settings.projectClaim] !== undefined || !document.userinfo_endpoint) return claims
+    if (claims[settings.projectClaim] !== undefined || !document.userinfo_endpoint) return { claims, tokens }
     const authorization = `Bearer ${String(tokens['access_token'])}`
-    const more = await ask(services, document.userinfo_endpoint, { headers: { authorization } })
+    const more = await askProvider(services, document.userinfo_endpoint, { headers: { authorization } })
     // OpenID Connect Core, 5.3.2: otherwise it is of somebody else.
     if (more['sub'] !== claims.sub) throw new Error('The userinfo response is of another subject.')
-    return { ...more, ...claims }
+    return { claims: { ...more, ...claims }, tokens }
   } catch (error) {
     services.log.warn({ err: error }, 'a sign-in failed at the identity provider')
     throw unusable(error)
   }
-}
-
-function tokenRequest({ client, redirectUri, code, verifier }: Exchange, methods: unknown): RequestInit {
-  const body = new URLSearchParams({
-    grant_type: 'authorization_code',
-    code,
-    redirect_uri: redirectUri,
-    code_verifier: verifier,
-  })
-  const headers: Record<string, string> = { accept: 'application/json' }
-  // RFC 6749, 2.3.1: the header is the default; the body only where the provider wants it.
-  const inBody = Array.isArray(methods) && !methods.includes('client_secret_basic')
-  if (client.secret !== null && !inBody) {
-    const pair = [client.id, client.secret].map(encodeURIComponent).join(':')
-    headers['authorization'] = `Basic ${Buffer.from(pair).toString('base64')}`
-  } else {
-    body.set('client_id', client.id)
-    if (client.secret !== null) body.set('client_secret', client.secret)
-  }
-  return { method: 'POST', headers, body }
-}
-
-async function ask({ egress }: Services, url: unknown, init: RequestInit): Promise<JsonObject> {
-  if (typeof url !== 'string') throw new Error('The discovery document lacks an endpoint.')
-  const signal = AbortSignal.timeout(requestTimeoutMs)
-  const response = await egress.fetch(url, { ...init, redirect: 'error', signal })
-  const body: unknown = await response.json()
-  if (!response.ok || !isJsonObject(body))
-    throw new Error(`The identity provider responded ${response.status}.`)
-  return body
 }
 
 async function verified(

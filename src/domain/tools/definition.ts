@@ -17,7 +17,7 @@ import { storeFields, type Changes, type GivenFields } from '../../core/field-li
 /** Every fault of a definition that can be found without I/O, with its path. `saved` is what it replaces. */
 function faultsOf(
   definition: ToolDefinition,
-  { actions, egress }: Pick<Services, 'actions' | 'egress'>,
+  { actions, ...services }: Checker,
   projectId: string,
   saved: ToolDefinition | null,
 ): Issue[] {
@@ -25,7 +25,7 @@ function faultsOf(
     ...gatesFaults(definition, projectId),
     ...kindFaults(definition, actions, projectId),
     ...(definition.http ? httpFaults(definition, saved) : []),
-    ...(definition.mcp ? under(['config', 'mcp'], upstreamFaults(egress, definition.mcp)) : []),
+    ...(definition.mcp ? under(['config', 'mcp'], upstreamFaults(services, definition.mcp)) : []),
   ]
 }
 
@@ -152,7 +152,7 @@ function presetFaults({
 }
 
 /** What the validation needs: the platform actions, and the egress rules for URLs. */
-export type Checker = Pick<Services, 'actions' | 'egress'>
+export type Checker = Pick<Services, 'actions' | 'egress' | 'identity'>
 
 /** The definition of a new tool. Throws INVALID with every fault. Reads no network and no database. */
 export const newDefinition = (given: GivenFields<typeof toolFields>, services: Checker, projectId: string) =>

@@ -18,6 +18,10 @@ export {
   authInputOf,
   authKind,
   authMeanings,
+  secretOfAuth,
+  type UpstreamAuth,
+} from './auth-config.ts'
+export {
   checkUpstreamConfig,
   secretsOf,
   upstreamConfigOf,
@@ -25,7 +29,6 @@ export {
   connection,
   connectionFields,
   loginChoice,
-  type UpstreamAuth,
   type UpstreamConfig,
 } from './config.ts'
 export { completeArgument, getPrompt, readResource, type UpstreamReading } from './wire/reads.ts'
@@ -51,5 +54,6 @@ export { loadPersonLogins, logInToUpstream, logOutOfUpstream, type PersonLogins 
 export { callbackPath, clientDocumentPath, clientMetadata, loginPath } from './oauth/oauth.ts'
 export { refreshUpstreamNow, tryUpstream, tryConfig } from './operations.ts'
 export { startUpstreams } from './worker.ts'
+export { keepBearer, keepSignIn } from './oauth/sign-ins.ts'
 export { resealTokens } from './oauth/tokens.ts'
 export { createResourceWatches, type ResourceWatches } from './watch.ts'

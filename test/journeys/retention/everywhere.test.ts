@@ -46,6 +46,7 @@ describe.each(databaseKinds)('on %s', (kind) => {
       projectClaim: 'gatehouse_project',
       roleClaim: 'gatehouse_role',
       client: null,
+      exchangeIssuers: [],
     }
     r = await openRetained(kind, { blobDir, oidc })
     Object.assign(claims, { aud: 'gatehouse', gatehouse_project: r.projectId, gatehouse_role: 'admin' })

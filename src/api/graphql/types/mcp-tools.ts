@@ -1,5 +1,11 @@
 /** The kind mcp of tools in GraphQL: its connection, its gates and the actions that it serves. */
-import { authKind, authMeanings, loginChoice, type UpstreamAuth } from '../../../domain/upstream/index.ts'
+import {
+  authKind,
+  authMeanings,
+  loginChoice,
+  secretOfAuth,
+  type UpstreamAuth,
+} from '../../../domain/upstream/index.ts'
 import type { Refs } from '../builder/refs.ts'
 import { gateOf, strictestOf, type GatePolicy } from '../../../domain/gates/index.ts'
 import { loadCallables, mcpRelay, ownGateOf } from '../../../domain/tools/index.ts'
@@ -27,12 +33,17 @@ function addUpstreamAuth(refs: Refs) {
       secretName: t.string({
         nullable: true,
         description: 'The name of the secret that holds the client secret or private key.',
-        resolve: (auth) => (auth.kind === 'private_key_jwt' ? auth.privateKey : auth.clientSecret),
+        resolve: secretOfAuth,
       }),
       algorithm: t.string({
         nullable: true,
         description: meanings.algorithm,
-        resolve: (auth) => (auth.kind === 'private_key_jwt' ? auth.algorithm : null),
+        resolve: (auth) => ('algorithm' in auth ? auth.algorithm : null),
+      }),
+      audience: t.string({
+        nullable: true,
+        description: meanings.audience,
+        resolve: (auth) => (auth.kind === 'token_exchange' ? auth.audience : null),
       }),
       omitResource: t.boolean({
         description: meanings.omitResource,

@@ -70,9 +70,36 @@ interface AccessServices {
   masterKey: Buffer
 }
 
+/** The identity provider whose people use this server. */
+export interface IdentityProvider {
+  issuer: string
+  /** The issuers beside it to which sign-ins may be sent, to be exchanged there. */
+  exchangeIssuers: readonly string[]
+  /** Whether people can sign in with a browser. */
+  signsIn: boolean
+  /**
+   * Requests tokens of its token endpoint as the client that this server is there. Throws a TokenRefusedError when the
+   * provider refuses, and any other error when it cannot be asked.
+   */
+  requestTokens(parameters: Record<string, string>): Promise<JsonObject>
+}
+
+/** The identity provider has refused; `error` is its OAuth error code, or empty. */
+export class TokenRefusedError extends Error {
+  readonly error: string
+
+  constructor(status: number, error: string) {
+    super(`The identity provider responded ${status}${error && ` (${error})`}.`)
+    this.name = 'TokenRefusedError'
+    this.error = error
+  }
+}
+
 /** What lies outside of this process, and how it is seen from there. */
 interface OutsideServices {
   egress: Egress
+  /** Null where none is configured. */
+  identity: IdentityProvider | null
   /** Sends mails; null where the settings for it are missing. */
   mailer: Mailer | null
   /** Connections that stay open between requests, such as those to upstreams. */

@@ -54,6 +54,52 @@ export async function deleteLoginsOf(tx: Database, keyIds: readonly string[]): P
   )
 }
 
+/** Stands for the identity provider where the logins of a person at upstreams have the id of the upstream. */
+export const signInId = 'sign-in'
+
+/** The session in which a person has signed in at the identity provider, with an account or with a key that it has joined. */
+const signInSession = (person: SQL): SQL => sql`exists (
+    select 1 from sessions as s
+    where s.method = 'OIDC' and s.expires_at > now()
+      and (s.principal_id = ${person} or s.principal_id in (select k.id from api_keys as k where k.person = ${person}))
+  )`
+
+/**
+ * Whether tokens of the identity provider are kept for this person that can be exchanged: those of a session as long as it
+ * lasts, and those with which requests came until they expire.
+ */
+export const isSignedIn = (person: SQL): SQL => sql`exists (
+    select 1 from person_logins as i
+    where i.upstream_id = ${signInId} and i.person = ${person} and (i.expires_at is null or i.expires_at > now())
+      and (i.connected_at is null or ${signInSession(person)})
+  )`
+
+/**
+ * Deletes what is kept of the sign-ins of this principal, and the tokens for which they were exchanged, unless one of its sessions
+ * lasts. That the person has agreed to an exchange stays.
+ */
+export async function deleteSignIns(tx: Database, principalId: string): Promise<void> {
+  const isOver = sql`l.person in (
+      select ${principalId}::text union all select k.person from api_keys as k where k.id = ${principalId}
+    ) and not ${signInSession(sql`l.person`)}`
+  await query(tx, sql`delete from person_logins as l where l.upstream_id = ${signInId} and ${isOver}`)
+  await query(
+    tx,
+    sql`update person_logins as l
+      set id = gen_random_uuid()::text, sealed = null, expires_at = null, version = l.version + 1
+      from upstreams as u
+      where u.id = l.upstream_id and u.config->'auth'->>'kind' = 'token_exchange' and ${isOver}`,
+  )
+}
+
+/** Deletes what is kept of sign-ins that have ended by themselves. */
+export async function forgetEndedSignIns(db: Database): Promise<void> {
+  await query(
+    db,
+    sql`delete from person_logins as l where l.upstream_id = ${signInId} and not ${isSignedIn(sql`l.person`)}`,
+  )
+}
+
 /**
  * The ids of all principals whose person is this one, as a subquery: the person, the keys with which it has joined, and
  * those made with one of these, directly or through other keys, as far as nobody else has joined with them as a person of

@@ -12,6 +12,7 @@ import { apiKeys, sessions, subjects } from '../../../store/db/tables/access.ts'
 import type { Services } from '../context/context.ts'
 import { type Principal, principalOfSubject } from './subjects.ts'
 import { hasExpired, principalOf } from './keys.ts'
+import { forgetEndedSignIns } from './persons.ts'
 import type { Role } from '../permission/policy.ts'
 
 const sessionMethod = choice('SessionMethod', 'How a session began.', {
@@ -84,7 +85,7 @@ export async function deleteSessionsOf(tx: Database, principalIds: readonly stri
     await tx.delete(sessions).where(inArray(sessions.principalId, [...principalIds]))
 }
 
-/** Deletes at most `limit` sessions that have ended by themselves; call it again for more. */
+/** Deletes at most `limit` sessions that have ended by themselves, and what is kept of their sign-ins; call it again for more. */
 export async function forgetExpiredSessions(db: Database, limit = 10_000): Promise<void> {
   await query(
     db,
@@ -97,6 +98,7 @@ export async function forgetExpiredSessions(db: Database, limit = 10_000): Promi
         for update skip locked
       )`,
   )
+  await forgetEndedSignIns(db)
 }
 
 /** How long a session is cached, in milliseconds. Its end publishes a hint, which clears the cache at once. */

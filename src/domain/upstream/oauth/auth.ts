@@ -2,13 +2,18 @@
 import {
   auth as authorize,
   extractWWWAuthenticateParams,
+  OAuthError,
+  OAuthErrorCode,
   type AuthProvider,
 } from '@modelcontextprotocol/client'
 import { secretNames } from '../../secrets/index.ts'
 import type { Services } from '../../access/index.ts'
-import { openAuth, type UpstreamAuth, type UpstreamConfig } from '../config.ts'
+import { openAuth, type TokenExchange, type UpstreamAuth } from '../auth-config.ts'
+import type { UpstreamConfig } from '../config.ts'
 import { faultOf, UpstreamFault } from '../fault.ts'
 import { authFetch, authSecrets, providerOf, type LoginAttempt } from './oauth.ts'
+import { exchangeRequest } from './exchange.ts'
+import { faultOfSignIn } from './sign-ins.ts'
 import type { UpstreamTarget } from '../target.ts'
 import { databaseTokenStore, type StoredTokens, type TokenOwner, type TokenStore } from './tokens.ts'
 
@@ -34,10 +39,12 @@ export function authFor(
 ): AuthProvider {
   const auth = owner.config.auth ?? openAuth
   const renewOnce = (seen: StoredTokens, challenge: Challenge | null) =>
-    services.connections.share(`token ${owner.id} ${owner.person ?? ''} ${seen.version}`, () =>
-      store.exclusively(seen.version, (stored, save) =>
-        renew(services, owner, target, stored, save, challenge),
-      ),
+    services.connections.share(
+      `token ${owner.id} ${owner.person ?? ''} ${owner.actor ?? ''} ${seen.version}`,
+      () =>
+        store.exclusively(seen.version, (stored, save) =>
+          renew(services, owner, target, stored, save, challenge),
+        ),
     )
   /**
    * The tokens that this connection last read. A login or a disconnect opens a new connection; a 401 reads them again.
@@ -52,8 +59,10 @@ export function authFor(
     async token() {
       const stored = cached ? atPresent(cached) : await readStored()
       if (!hasEnded(stored) || !canRenew(auth, stored)) return stored.tokens?.access_token
-      // The server's 401 that follows says more than this failure.
-      await renewOnce(stored, null).catch(() => {})
+      await renewOnce(stored, null).catch((error: unknown) => {
+        // Else the server's 401 that follows says more than this failure.
+        if (auth.kind === 'token_exchange') throw faultOf(error)
+      })
       return (await readStored()).tokens?.access_token
     },
     async onUnauthorized({ response }) {
@@ -132,6 +141,11 @@ export async function runFlow(
     resource: resourceOf(target, owner.config),
     publicUrl: services.publicUrl(),
     login,
+    exchange: (to) => {
+      const exchanged = auth as TokenExchange
+      const key = exchanged.privateKey === null ? undefined : secrets.values.get(exchanged.privateKey)!
+      return exchangeRequest(services, owner, exchanged, key, to)
+    },
   })
   try {
     await authorize(provider, {
@@ -143,9 +157,16 @@ export async function runFlow(
       ...(returned?.iss === undefined ? {} : { iss: returned.iss }),
     })
   } catch (error) {
-    throw flowFault(error)
+    const fault = flowFault(error)
+    const { projectId, person } = owner
+    const isRefused = auth.kind === 'token_exchange' && refusalOf(error) === OAuthErrorCode.InvalidGrant
+    throw isRefused && person !== undefined
+      ? await faultOfSignIn(services, { projectId, person }, fault)
+      : fault
   }
 }
+
+const refusalOf = (error: unknown) => (error instanceof OAuthError ? error.code : null)
 
 /** What is no MCP message here is an answer of the authorization server. */
 function flowFault(error: unknown): UpstreamFault {

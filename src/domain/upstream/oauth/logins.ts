@@ -18,7 +18,7 @@ import { sql } from '../../../store/db/sql.ts'
 import { upstreamLogins } from '../../../store/db/tables/upstreams.ts'
 import { madeDue } from '../../../store/work/work.ts'
 import { seal } from '../../secrets/index.ts'
-import { openAuth } from '../config.ts'
+import { openAuth } from '../auth-config.ts'
 import {
   isState,
   auditLogin,
@@ -87,7 +87,10 @@ export const connectUpstream = operation({
   async run(ctx, { toolId }) {
     const row = await findUpstream(ctx, toolId)
     if ((row.config.auth ?? openAuth).kind !== 'authorization_code')
-      throw new AppError('INVALID', 'This upstream gets its tokens without a person: it needs no login.')
+      throw new AppError(
+        'INVALID',
+        'This upstream gets its tokens without a login of its own: with credentials, or for sign-ins, see logInToUpstream.',
+      )
     return { url: await startLogin(ctx, row) }
   },
 })

@@ -21,8 +21,9 @@ import { withinTime } from '../../../core/time.ts'
 import type { Services } from '../../access/index.ts'
 import { EgressError } from '../../egress/index.ts'
 import { openSecretsAhead, SecretRefusedError } from '../../secrets/index.ts'
-import type { UpstreamAuth } from '../config.ts'
+import { secretOfAuth, type UpstreamAuth } from '../auth-config.ts'
 import { UpstreamFault } from '../fault.ts'
+import { isSameIssuer, type ExchangeTarget } from './exchange.ts'
 import type { IssuedClient, IssuedTokens, TokenStore, StoredTokens } from './tokens.ts'
 
 /** The response with a body that the SDK accepts, if it is JSON. */
@@ -83,6 +84,8 @@ export interface FlowParts {
   publicUrl: string
   /** Null in the background, where no person can log in. */
   login: LoginAttempt | null
+  /** The parameters that exchange a sign-in, for the grant that does so. */
+  exchange(target: ExchangeTarget): Promise<URLSearchParams>
 }
 
 const maxMetadataBytes = 256 * 1024
@@ -100,7 +103,7 @@ export async function authSecrets(
   projectId: string,
   auth: UpstreamAuth,
 ): Promise<AuthSecrets> {
-  const name = auth.kind === 'private_key_jwt' ? auth.privateKey : auth.clientSecret
+  const name = secretOfAuth(auth)
   const opened = await openSecretsAhead(services, projectId, name === null ? [] : [name])
   if (name === null || opened.values.has(name)) return opened
   throw new UpstreamFault('secret_missing', `The secret ${name} that this upstream needs does not exist.`)
@@ -150,6 +153,12 @@ export function providerOf(parts: FlowParts): OAuthClientProvider {
   const shared = {
     tokens: () => (parts.login ? undefined : (stored.tokens ?? undefined)),
     async saveTokens(tokens: IssuedTokens) {
+      // RFC 8693, 2.2.1: N_A is no token for a server.
+      if (tokens.token_type.toLowerCase() !== 'bearer')
+        throw new UpstreamFault(
+          'authorization_failed',
+          'The authorization server issued a token that is no bearer token.',
+        )
       stored.tokens = tokens
       await save({ tokens, wanted: [] })
     },
@@ -164,13 +173,15 @@ export function providerOf(parts: FlowParts): OAuthClientProvider {
     : { ...shared, ...unattended(parts, auth) }
 }
 
-/** The two grants that need no person: each token is requested with the client's own credentials. */
+/** The grants that need no browser: each token is requested with the client's own credentials. */
 function unattended(
-  { secrets }: FlowParts,
+  { secrets, exchange }: FlowParts,
   auth: Exclude<UpstreamAuth, { kind: 'authorization_code' }>,
 ): Omit<OAuthClientProvider, 'tokens' | 'saveTokens'> {
   const { clientId: client_id, issuer } = auth
-  const signs = auth.kind === 'private_key_jwt'
+  const secret = secrets.get(secretOfAuth(auth)!)!
+  const signs = 'privateKey' in auth && auth.privateKey !== null
+  const target: ExchangeTarget = { issuer, metadata: undefined, resource: undefined, scope: undefined }
   return {
     redirectUrl: undefined,
     clientMetadata: {
@@ -180,19 +191,25 @@ function unattended(
       token_endpoint_auth_method: signs ? 'private_key_jwt' : 'client_secret_basic',
       ...(auth.scopes.length > 0 ? { scope: auth.scopes.join(' ') } : {}),
     },
-    clientInformation: () =>
-      signs ? { client_id, issuer } : { client_id, client_secret: secrets.get(auth.clientSecret)!, issuer },
+    clientInformation: () => (signs ? { client_id, issuer } : { client_id, client_secret: secret, issuer }),
     ...(signs
       ? {
           addClientAuthentication: createPrivateKeyJwtAuth({
             issuer: client_id,
             subject: client_id,
-            privateKey: secrets.get(auth.privateKey)!,
-            alg: auth.algorithm,
+            privateKey: secret,
+            alg: auth.algorithm!,
           }),
         }
       : {}),
+    saveDiscoveryState({ authorizationServerMetadata: metadata, authorizationServerUrl }) {
+      Object.assign(target, { metadata, issuer: metadata?.issuer ?? authorizationServerUrl })
+    },
+    saveResourceUrl(resource) {
+      target.resource = String(resource)
+    },
     prepareTokenRequest(scope) {
+      if (auth.kind === 'token_exchange') return exchange({ ...target, scope })
       const params = new URLSearchParams({ grant_type: 'client_credentials' })
       if (scope) params.set('scope', scope)
       return params
@@ -260,10 +277,8 @@ function requireLogin(): never {
   throw new UpstreamFault('authorization_required', 'A person must log in: connect this upstream.')
 }
 
-/** A trailing slash makes no difference (RFC 8414, section 3.3, and common practice). */
 function assertIssuer(expected: string | null, found: string): void {
-  const bare = (issuer: string) => issuer.replace(/\/$/, '')
-  if (expected === null || bare(expected) === bare(found)) return
+  if (expected === null || isSameIssuer(expected, found)) return
   throw new UpstreamFault(
     'issuer_mismatch',
     'The server names another authorization server than the one that is configured. Nothing was sent to it.',

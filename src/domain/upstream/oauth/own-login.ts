@@ -3,9 +3,20 @@ import { z } from 'zod'
 import { AppError } from '../../../core/errors.ts'
 import { atomically, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
-import { assertMay, operation, personFor, reachable, recordChange, type Ctx } from '../../access/index.ts'
+import {
+  assertMay,
+  isSignedIn,
+  isSubject,
+  operation,
+  personFor,
+  reachable,
+  recordChange,
+  type Ctx,
+} from '../../access/index.ts'
+import { madeDue } from '../../../store/work/work.ts'
 import { loadRows, ofUpstream, toolOfUpstream, type UpstreamRow } from '../state.ts'
 import { startLogin } from './logins.ts'
+import { beginExchange, wakeQuestions } from './person-logins.ts'
 
 export const logInToUpstream = operation({
   name: 'logInToUpstream',
@@ -24,7 +35,10 @@ export const logInToUpstream = operation({
     .describe('The URL at which the login begins.'),
   refuses: ['NOT_FOUND', 'UPSTREAM'],
   async run(ctx, { toolId }) {
-    return { url: await startLogin(ctx, await findOwn(ctx, toolId)) }
+    const own = await findOwn(ctx, toolId)
+    return {
+      url: await (own.config.auth?.kind === 'token_exchange' ? useSignIn(ctx, own) : startLogin(ctx, own)),
+    }
   },
 })
 
@@ -47,6 +61,32 @@ export const logOutOfUpstream = operation({
     return { tool: toolId }
   },
 })
+
+/**
+ * Has the sign-in of the person exchanged for the upstream from now on: who made the tool cannot have that done. Returns the page of the upstream, behind that of the
+ * sign-in when there is none.
+ */
+async function useSignIn(ctx: Ctx, own: UpstreamRow & { person: string }): Promise<string> {
+  const { db, identity, publicUrl } = ctx
+  const page = `/upstreams/${own.id}`
+  const signIn = `${publicUrl()}/session/login?to=${encodeURIComponent(page)}`
+  if (!isSubject(own.person)) {
+    if (identity?.signsIn) return signIn
+    throw new AppError(
+      'INVALID',
+      'This tool needs a sign-in at the identity provider, and your key is no account there: call with a token of the provider.',
+    )
+  }
+  const [now] = await query<{ isSignedIn: boolean }>(
+    db,
+    sql`select ${isSignedIn(sql`${own.person}::text`)} as "isSignedIn"`,
+  )
+  await beginExchange(db, own, now!.isSignedIn)
+  if (!now!.isSignedIn) return signIn
+  await query(db, sql`update upstreams set ${madeDue} where id = ${own.id} and status <> 'CONNECTED'`)
+  await wakeQuestions(ctx, own.id, own.person)
+  return publicUrl() + page
+}
 
 /** The upstream with the person behind the caller, who may call its tool. */
 async function findOwn(ctx: Ctx, id: string): Promise<UpstreamRow & { person: string }> {

@@ -1,15 +1,29 @@
 /** Logins of single persons, at upstreams whose calls run with the login of the person for whom they are made. */
-import { atomically, query } from '../../../store/db/database.ts'
+import { atomically, query, type Database } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { madeDue } from '../../../store/work/work.ts'
-import { actingPrincipal, assertStillValid, personFor, type Services } from '../../access/index.ts'
+import {
+  actingPrincipal,
+  assertStillValid,
+  isSignedIn,
+  isSubject,
+  personFor,
+  type Services,
+} from '../../access/index.ts'
 import { UpstreamFault } from '../fault.ts'
+import { actorsOf } from './exchange.ts'
+import { signInRequired } from './sign-ins.ts'
+import type { TokenPlace } from './tokens.ts'
 import type { UpstreamRow } from '../state.ts'
 
 export interface PersonLogin {
   /** Another one after each login of the person. */
   id: string
   person: string
+  /** See `person_logins`. */
+  actor?: string
+  /** Whether its token is one for which a sign-in was exchanged. */
+  isExchanged?: boolean
 }
 
 /**
@@ -18,9 +32,10 @@ export interface PersonLogin {
  */
 export async function loginOfCall(
   { db }: Pick<Services, 'db'>,
-  { id, config }: UpstreamRow,
-  requestedBy: string | undefined,
+  row: UpstreamRow,
+  { requestedBy, callId }: { requestedBy?: string; callId?: string },
 ): Promise<PersonLogin | null> {
+  const { id, config } = row
   if (!config.login) return null
   const person = requestedBy === undefined ? null : await personFor(db, requestedBy)
   if (person === null)
@@ -29,6 +44,10 @@ export async function loginOfCall(
       'This server is called with the login of the person for whom a call is made, and this call is made for none: its ' +
         'API key is that of a program. Call the tool with a key or the sign-in of a person.',
     )
+  if (config.auth?.kind === 'token_exchange') {
+    const actor = config.auth.privateKey === null || !callId ? '' : await actorsOf(db, callId)
+    return exchangedLogin(db, row, person, actor)
+  }
   const [login] = await query<{ id: string }>(
     db,
     sql`select id from person_logins
@@ -44,6 +63,54 @@ export async function loginOfCall(
 }
 
 /**
+ * The login of a person whose sign-in is exchanged: once the person has agreed to that, as long as there is a sign-in or what it was
+ * exchanged for.
+ */
+async function exchangedLogin(
+  db: Database,
+  { id, projectId }: UpstreamRow,
+  person: string,
+  actor: string,
+): Promise<PersonLogin> {
+  if (!isSubject(person))
+    throw new UpstreamFault(
+      'no_person',
+      'This server is called with a token for which the sign-in of a person at the identity provider is exchanged, and this ' +
+        'call is made for a key that is no account there. Call the tool after signing in at the identity provider.',
+    )
+  const rows = await query<{ id: string; actor: string; isGood: boolean; isSignedIn: boolean }>(
+    db,
+    sql`select l.id, l.actor, coalesce(l.expires_at > now(), false) as "isGood",
+        ${isSignedIn(sql`l.person`)} as "isSignedIn"
+      from person_logins as l
+      where l.upstream_id = ${id} and l.person = ${person} and l.actor in ('', ${actor}) and l.connected_at is not null`,
+  )
+  const hasAgreed = rows.some((row) => row.actor === '')
+  const found = hasAgreed ? rows.find((row) => row.actor === actor) : undefined
+  const login = { person, actor, isExchanged: true }
+  if (found && (found.isSignedIn || found.isGood)) return { ...login, id: found.id }
+  if (!rows.some((row) => row.isSignedIn) || !hasAgreed) throw signInRequired(person)
+  return { ...login, id: await beginExchange(db, { id, projectId, person, actor }, true) }
+}
+
+/** Notes that the sign-in of the person is exchanged for the upstream from now on, or from the next sign-in. Returns the id. */
+export async function beginExchange(
+  db: Database,
+  { id, projectId, person, actor = '' }: TokenPlace & { person: string },
+  isNow: boolean,
+): Promise<string> {
+  const [login] = await query<{ id: string }>(
+    db,
+    sql`insert into person_logins as l (id, upstream_id, project_id, person, actor, connected_at)
+      values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}, ${actor}, ${isNow ? sql`now()` : sql`null`})
+      on conflict (upstream_id, person, actor) do update
+      set connected_at = coalesce(l.connected_at, excluded.connected_at)
+      returning id`,
+  )
+  return login!.id
+}
+
+/**
  * The login with which the lists of the server are read: the one that everybody shares (null), or, without it, the newest of a
  * person.
  */
@@ -52,16 +119,18 @@ export async function loginOfLists(
   { id, config }: UpstreamRow,
 ): Promise<PersonLogin | null> {
   if (!config.login) return null
+  const isExchanged = config.auth?.kind === 'token_exchange'
+  const isUsable = isExchanged ? sql`(l.expires_at > now() or ${isSignedIn(sql`l.person`)})` : sql`true`
   const [login] = await query<PersonLogin>(
     db,
-    sql`select id, person from person_logins
-      where upstream_id = ${id} and connected_at is not null
+    sql`select id, person, actor from person_logins as l
+      where upstream_id = ${id} and connected_at is not null and ${isUsable}
         and not exists (select 1 from upstream_tokens where upstream_id = ${id} and connected_at is not null)
         and not exists (select 1 from api_keys where id = person and expires_at <= now())
       order by connected_at desc
       limit 1`,
   )
-  return login ?? null
+  return login ? { ...login, isExchanged } : null
 }
 
 /**
@@ -74,7 +143,7 @@ export async function connectPerson(
   person: string,
   startedBy: string,
 ): Promise<'connected' | 'expired'> {
-  const { db, clock, pubsub } = services
+  const { db, clock } = services
   const connected = await atomically(db, async (tx) => {
     const principal = await actingPrincipal(tx, projectId, startedBy, clock.now())
     if (!principal) return false
@@ -91,13 +160,22 @@ export async function connectPerson(
     await query(db, sql`delete from person_logins where upstream_id = ${id} and person = ${person}`)
     return 'expired'
   }
+  await wakeQuestions(services, id, person)
+  return 'connected'
+}
+
+/** Lets the calls that wait for the login of this person at the upstream be judged again. */
+export async function wakeQuestions(
+  { db, pubsub }: Pick<Services, 'db' | 'pubsub'>,
+  id: string,
+  person: string,
+): Promise<void> {
   await query(
     db,
     sql`update approvals set wake_at = now()
       where status = 'PENDING' and tool_id = ${id} and requirement->>'loginOf' = ${person}`,
   )
   pubsub.publish([{ kind: 'work', table: 'upstreams' }])
-  return 'connected'
 }
 
 /**
@@ -119,6 +197,13 @@ export async function faultOfLogin(
       fault,
     )
   if (code !== 'authorization_required') return fault
+  if (login.isExchanged)
+    return new UpstreamFault(
+      'authorization_failed',
+      'The server does not accept the token for which the sign-in of the person for whom the call is made was exchanged.',
+      facts,
+      fault,
+    )
   await query(db, sql`update person_logins set connected_at = null where id = ${login.id}`)
   return new UpstreamFault(
     'login_required',

@@ -30,13 +30,19 @@ export interface StoredTokens {
   ageMs: number
 }
 
-/** The owner of the tokens: a saved upstream, or a configuration under trial. */
-export interface TokenOwner {
+/** Where tokens belong: to an upstream, or to the sign-in of a person (`signInId`). */
+export interface TokenPlace {
   id: string
   projectId: string
-  config: UpstreamConfig
   /** Whose own tokens they are; absent: those that everybody shares. */
   person?: string
+  /** The agents that the tokens name; absent: none. */
+  actor?: string
+}
+
+/** The owner of the tokens: a saved upstream, or a configuration under trial. */
+export interface TokenOwner extends TokenPlace {
+  config: UpstreamConfig
 }
 
 /** The fields to change; absent ones keep their value. */
@@ -100,7 +106,7 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
   )
   const own = await query<SealedRow>(
     tx,
-    sql`select upstream_id as id, person, sealed, client from person_logins for update`,
+    sql`select upstream_id as id, person, actor, sealed, client from person_logins for update`,
   )
   for (const { sealed, client, ...owner } of [...shared, ...own]) {
     const { table, which, context } = placeOf(owner)
@@ -114,10 +120,10 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
   return shared.length + own.length
 }
 
-type SealedRow = Pick<TokenOwner, 'id' | 'person'> & Pick<TokenRow, 'sealed' | 'client'>
+type SealedRow = Omit<TokenPlace, 'projectId'> & Pick<TokenRow, 'sealed' | 'client'>
 
 /** Where the tokens are stored, and what they are sealed for: those of one person open as nobody else's. */
-function placeOf({ id, person }: Pick<TokenOwner, 'id' | 'person'>): {
+function placeOf({ id, person, actor = '' }: Omit<TokenPlace, 'projectId'>): {
   table: SQL
   which: SQL
   context: string
@@ -126,16 +132,26 @@ function placeOf({ id, person }: Pick<TokenOwner, 'id' | 'person'>): {
     ? { table: sql`upstream_tokens`, which: sql`upstream_id = ${id}`, context: `upstream/${id}` }
     : {
         table: sql`person_logins`,
-        which: sql`upstream_id = ${id} and person = ${person}`,
-        context: `upstream/${id}/${person}`,
+        which: sql`upstream_id = ${id} and person = ${person} and actor = ${actor}`,
+        context: `upstream/${id}/${person}${actor && `/${actor}`}`,
       }
+}
+
+/** The sealed form of tokens. */
+export function sealTokens(
+  { masterKey }: Pick<Services, 'masterKey'>,
+  place: TokenPlace,
+  tokens: IssuedTokens | null,
+  wanted: string[] = [],
+): string {
+  return seal(masterKey, writeJson({ tokens, wanted } satisfies Sealed), placeOf(place).context)
 }
 
 /**
  * Stores the tokens of a saved upstream as long as it has this URL and `auth`: they belong to no other server. Else `save`
- * throws an UpstreamFault, and within `exclusively` writes nothing.
+ * throws an UpstreamFault, and within `exclusively` writes nothing. Those of a sign-in belong to none.
  */
-export function databaseTokenStore(services: Services, owner: TokenOwner): TokenStore {
+export function databaseTokenStore(services: Services, owner: TokenOwner | TokenPlace): TokenStore {
   const { db } = services
   const { table, which } = placeOf(owner)
   return {
@@ -164,7 +180,7 @@ export function databaseTokenStore(services: Services, owner: TokenOwner): Token
   }
 }
 
-function openTokens({ masterKey }: Services, owner: TokenOwner, row: TokenRow): StoredTokens {
+function openTokens({ masterKey }: Services, owner: TokenPlace, row: TokenRow): StoredTokens {
   const { context } = placeOf(owner)
   return {
     ...nothing,
@@ -180,13 +196,11 @@ function openTokens({ masterKey }: Services, owner: TokenOwner, row: TokenRow): 
 /** False when nothing was written. The lock keeps what another process writes at the same time. */
 function saveTokens(
   services: Services,
-  owner: TokenOwner,
+  owner: TokenOwner | TokenPlace,
   change: StoredChange,
   asker: number | null,
 ): Promise<boolean> {
-  const { id, config } = owner
   const { table, which, context } = placeOf(owner)
-  const sealed = (value: object) => seal(services.masterKey, writeJson(value), context)
   return atomically(services.db, async (tx) => {
     const [row] = await query<TokenRow>(
       tx,
@@ -195,27 +209,29 @@ function saveTokens(
         from ${table}
         where ${which}
           ${asker === null ? sql`` : sql`and asker = ${asker}`}
-          and exists (
-            select 1
-            from upstreams
-            where id = ${id}
-              and config->>'url' = ${config.url}
-              and config->'auth' = ${jsonb(config.auth)}
-          )
+          and ${'config' in owner ? isSame(owner) : sql`true`}
         for update`,
     )
     if (!row) return false
     const { tokens, wanted, client, metadataUrl } = { ...openTokens(services, owner, row), ...change }
     const values: Values<typeof upstreamTokens> = {
-      sealed: sealed({ tokens, wanted } satisfies Sealed),
+      sealed: sealTokens(services, owner, tokens, wanted),
       metadataUrl,
-      client: client ? sealed(client) : null,
+      client: client ? seal(services.masterKey, writeJson(client), context) : null,
       ...('tokens' in change ? renewed(tokens) : {}),
     }
     await query(tx, sql`update ${table} set ${assignments(upstreamTokens, values)} where ${which}`)
     return true
   })
 }
+
+const isSame = ({ id, config }: TokenOwner): SQL => sql`exists (
+    select 1
+    from upstreams
+    where id = ${id}
+      and config->>'url' = ${config.url}
+      and config->'auth' = ${jsonb(config.auth)}
+  )`
 
 /** The columns that change with the tokens; the server may not say when they expire. */
 function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
@@ -227,13 +243,13 @@ function renewed(tokens: IssuedTokens | null): Values<typeof upstreamTokens> {
   }
 }
 
-async function ensureRow(db: Database, { id, projectId, person }: TokenOwner): Promise<void> {
+async function ensureRow(db: Database, { id, projectId, person, actor = '' }: TokenPlace): Promise<void> {
   await query(
     db,
     person === undefined
       ? sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`
-      : sql`insert into person_logins (id, upstream_id, project_id, person)
-          values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}) on conflict do nothing`,
+      : sql`insert into person_logins (id, upstream_id, project_id, person, actor)
+          values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}, ${actor}) on conflict do nothing`,
   )
 }
 
@@ -242,7 +258,7 @@ async function ensureRow(db: Database, { id, projectId, person }: TokenOwner): P
  */
 async function takeLock(
   db: Database,
-  owner: TokenOwner,
+  owner: TokenPlace,
   seen: number,
 ): Promise<(TokenRow & { asker: number }) | null> {
   const { table, which } = placeOf(owner)
@@ -266,7 +282,7 @@ async function takeLock(
   throw new UpstreamFault('timeout', 'The authorization server did not answer in time.')
 }
 
-async function releaseLock(db: Database, owner: TokenOwner, asker: number): Promise<void> {
+async function releaseLock(db: Database, owner: TokenPlace, asker: number): Promise<void> {
   const { table, which } = placeOf(owner)
   await query(db, sql`update ${table} set asked_until = null where ${which} and asker = ${asker}`)
 }

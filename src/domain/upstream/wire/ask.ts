@@ -57,7 +57,9 @@ export async function borrowLink(
 
 /** The owner of the tokens of a connection. */
 function ownerOf(row: UpstreamRow, login: PersonLogin | null): TokenOwner {
-  return login ? { ...row, person: login.person } : row
+  if (!login) return row
+  const { person, actor } = login
+  return { ...row, person, ...(actor && { actor }) }
 }
 
 /**
@@ -86,6 +88,8 @@ export interface UpstreamRequest {
   projectId: string
   /** The principal for whom it is made; absent for none. */
   requestedBy?: string
+  /** The tool call that it sends; absent for none. */
+  callId?: string
   /** The row of the upstream, if it was read a moment ago. */
   row?: UpstreamRow | null | undefined
   /** The server that is meant: nothing is sent to one that has taken its place. */
@@ -130,7 +134,7 @@ export async function askUpstream<Result>(
 ): Promise<Result> {
   const until = Date.now() + request.timeoutMs
   const row = await openRow(services, request)
-  const login = await loginOfCall(services, row, request.requestedBy)
+  const login = await loginOfCall(services, row, request)
   let protocol = row.protocol
   let earlier: UpstreamFault | null = null
   for (let tries = 1; ; tries++) {

@@ -75,8 +75,8 @@ export const upstreamTokens = pgTable('upstream_tokens', {
 })
 
 /**
- * The login of one person at an upstream whose calls run with the login of the person they are for. The row exists from the
- * first attempt on, for the client registration.
+ * The login of one person at an upstream whose calls run with the login of the person they are for, from the first attempt on,
+ * for the client registration; and, with `signInId` for the upstream, the tokens of its sign-in, where upstreams exchange them.
  */
 export const personLogins = pgTable(
   'person_logins',
@@ -87,12 +87,14 @@ export const personLogins = pgTable(
     projectId: projectId(),
     /** See `personsOf` in domain/access. */
     person: text('person').notNull(),
-    /** When the person logged in; null: before that, and since the server refused the login. */
+    /** The agents through which the person acts, the last one first, where its tokens name them; else empty. */
+    actor: text('actor').notNull().default(''),
+    /** When the person logged in; null: before that, since the server refused the login, and for a sign-in without a session. */
     connectedAt: moment('connected_at'),
     ...tokenColumns(),
   },
   (t) => [
-    uniqueIndex('person_logins_of').on(t.upstreamId, t.person),
+    uniqueIndex('person_logins_of').on(t.upstreamId, t.person, t.actor),
     index('person_logins_person').on(t.person),
   ],
 )

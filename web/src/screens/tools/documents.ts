@@ -128,6 +128,7 @@ const toolDetail = graphql(
           scopes
           allowedScopes
           omitResource
+          audience
           algorithm
         }
         gates {

@@ -31,10 +31,11 @@ export function McpFields(part: DraftProps<ToolDraft>) {
 }
 
 function AuthFields(part: DraftProps<ToolDraft>) {
-  const { authKind } = part.draft
+  const { authKind, authIsKey } = part.draft
+  const exchanges = authKind === 'TOKEN_EXCHANGE'
+  const signs = authKind === 'PRIVATE_KEY_JWT' || (exchanges && authIsKey)
   const { text, choice, check } = fieldsOf(draftNames, part)
-  const secret =
-    authKind === 'PRIVATE_KEY_JWT' ? t('Name of the secret with the private key') : t('Name of the secret')
+  const secret = signs ? t('Name of the secret with the private key') : t('Name of the secret')
   return (
     <div className="field-pair">
       {choice('authKind', [
@@ -42,6 +43,7 @@ function AuthFields(part: DraftProps<ToolDraft>) {
         { value: 'AUTHORIZATION_CODE', name: t('a person who logs in') },
         { value: 'CLIENT_CREDENTIALS', name: t('a client secret') },
         { value: 'PRIVATE_KEY_JWT', name: t('a signed assertion') },
+        { value: 'TOKEN_EXCHANGE', name: t('the sign-in of each person, exchanged') },
       ])}
       {authKind !== 'NONE' && (
         <>
@@ -50,7 +52,12 @@ function AuthFields(part: DraftProps<ToolDraft>) {
           {text('authIssuer')}
           {text('authScopes')}
           {authKind === 'AUTHORIZATION_CODE' && text('authAllowedScopes')}
-          {authKind === 'PRIVATE_KEY_JWT' && text('authAlgorithm')}
+          {exchanges && text('authAudience')}
+          {exchanges &&
+            check('authIsKey', {
+              hint: t('It signs the requests, and who acts: the agents through which the person calls.'),
+            })}
+          {signs && text('authAlgorithm')}
           {check('authOmitResource', {
             hint: t('For authorization servers that refuse it, such as Microsoft Entra ID.'),
           })}

@@ -61,7 +61,7 @@ export function configOf(
           trustHints: draft.trustHints,
           relay: { resources: linesOf(draft.relayResources), prompts: linesOf(draft.relayPrompts) },
           ...(auth ? { auth } : {}),
-          ...(draft.ownLogins ? { login: 'PER_PERSON' } : {}),
+          ...(draft.ownLogins || draft.authKind === 'TOKEN_EXCHANGE' ? { login: 'PER_PERSON' } : {}),
           gates: gates.map(({ action, gate }) => ({ action, gate: gateInputOf(gate) })),
         },
       } as Config
@@ -102,6 +102,21 @@ function authOf(draft: ToolDraft) {
           omitResource,
         },
       }
+    case 'TOKEN_EXCHANGE': {
+      const audience = draft.authAudience.trim()
+      return {
+        tokenExchange: {
+          ...(draft.authIsKey
+            ? { privateKey: secret, algorithm: draft.authAlgorithm.trim() }
+            : { clientSecret: secret }),
+          clientId,
+          issuer,
+          scopes,
+          omitResource,
+          ...(audience ? { audience } : {}),
+        },
+      }
+    }
   }
 }
 

@@ -6,7 +6,13 @@ import { t } from '../../texts/texts.tsx'
 
 export type Hint = 'none' | 'yes' | 'no'
 export const methods = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'HEAD'] as const
-export const authKinds = ['NONE', 'AUTHORIZATION_CODE', 'CLIENT_CREDENTIALS', 'PRIVATE_KEY_JWT'] as const
+export const authKinds = [
+  'NONE',
+  'AUTHORIZATION_CODE',
+  'CLIENT_CREDENTIALS',
+  'PRIVATE_KEY_JWT',
+  'TOKEN_EXCHANGE',
+] as const
 
 export interface ToolDraft {
   name: string
@@ -45,6 +51,9 @@ export interface ToolDraft {
   authScopes: string
   authAllowedScopes: string
   authOmitResource: boolean
+  authAudience: string
+  /** Whether the secret of an exchange is a private key. */
+  authIsKey: boolean
   authAlgorithm: string
   actions: readonly string[]
 }
@@ -85,6 +94,8 @@ export const newDraft: ToolDraft = {
   authScopes: '',
   authAllowedScopes: '',
   authOmitResource: false,
+  authAudience: '',
+  authIsKey: false,
   authAlgorithm: 'ES256',
   actions: [],
 }
@@ -124,6 +135,8 @@ export const draftNames: Record<keyof ToolDraft, string> = {
   authScopes: t('Scopes'),
   authAllowedScopes: t('Scopes it may ask for later'),
   authOmitResource: t('Leave the resource out'),
+  authAudience: t('Audience'),
+  authIsKey: t('The secret is a private key'),
   authAlgorithm: t('Algorithm'),
   actions: t('Actions'),
 }
@@ -176,6 +189,8 @@ export function draftOfTool(tool: ToolDetail): ToolDraft {
     authScopes: (tool.auth?.scopes ?? []).join(' '),
     authAllowedScopes: (tool.auth?.allowedScopes ?? []).join(' '),
     authOmitResource: tool.auth?.omitResource ?? false,
+    authAudience: tool.auth?.audience ?? '',
+    authIsKey: tool.auth?.kind === 'TOKEN_EXCHANGE' && tool.auth.algorithm !== null,
     authAlgorithm: tool.auth?.algorithm ?? newDraft.authAlgorithm,
   }
 }
