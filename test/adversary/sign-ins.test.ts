@@ -150,7 +150,7 @@ describe.skipIf(!hasPeers)('sign-ins that are exchanged', () => {
       })
       const tool = await openExchanging(h, provider.issuer)
       try {
-        for (const one of [ada, bob]) await begin(h, tool, one)
+        for (const person of [ada, bob]) await begin(h, tool, person)
         protect(tool.server, provider.issuer, { issuer: thief.url })
         expect(await call(h, tool, bob, 'x')).toMatchObject({ status: 'ERRORED' })
         expect(requests.length).toBeGreaterThan(0)
@@ -167,7 +167,7 @@ describe.skipIf(!hasPeers)('sign-ins that are exchanged', () => {
       const two = await startExchangeServer(trusted, { assertions: true })
       const tool = await openExchanging(h, one.issuer)
       try {
-        for (const one of [ada, bob]) await begin(h, tool, one)
+        for (const person of [ada, bob]) await begin(h, tool, person)
         expect((await call(h, tool, ada, 'one')).status).toBe('SUCCEEDED')
         expect(provider.exchanges.done.at(-1)).toMatchObject({ audience: one.issuer })
         // The other server is named by what the first one serves: it is not the configured issuer.
