@@ -232,43 +232,42 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with exchanged sign-ins', (
     expect(subjects()).toEqual(['ada', 'bob'])
   })
 
-  test('a sign-in that the provider does not take any more ends, in the middle of a run too', async () => {
-    provider.exchanges.ttl = 1
-    await begin(h, logins, ada)
-    const tool = await nameOf(logins)
-    const agent = await makeAgent(h, { name: `middle_${ada.id.slice(-6)}`, toolIds: [logins.toolId] })
-    const { run } = logins.server.tools.get('echo')!
-    logins.server.tools.get('echo')!.run = async (args, context) => {
-      if (args['message'] === 'before') {
-        await provider.end(ada.sub)
-        // It was not made a moment ago, and what it was exchanged for has ended.
-        await query(
-          h.app.services.db,
-          sql`update person_logins set updated_at = now() - interval '5 minutes'
-            where person = ${ada.id} and upstream_id = 'sign-in'`,
-        )
-        await expect.poll(() => endedOf([ada])).toBe(1)
+  // RFC 6749, RFC 8693 and Keycloak name the same end differently.
+  const endings = ['invalid_grant', 'invalid_request', 'invalid_token']
+  test.each(endings)(
+    'a sign-in that has ended at the provider, in the middle of a run: %s',
+    async (ending) => {
+      Object.assign(provider.exchanges, { ttl: 1, ending })
+      await begin(h, logins, ada)
+      const tool = await nameOf(logins)
+      const agent = await makeAgent(h, { name: `middle_${ada.id.slice(-6)}`, toolIds: [logins.toolId] })
+      const { run } = logins.server.tools.get('echo')!
+      logins.server.tools.get('echo')!.run = async (args, context) => {
+        if (args['message'] === 'before') {
+          await provider.end(ada.sub)
+          await expect.poll(() => endedOf([ada])).toBe(1)
+        }
+        return run(args, context)
       }
-      return run(args, context)
-    }
-    try {
-      const one = (message: string) => `call ${tool}_echo {"message":"${message}"}\nthen\n`
-      const { generation } = await h.mutate(
-        'startGeneration',
-        { agentId: agent, prompt: `${one('before')}${one('after')}say done` },
-        'generation { id }',
-        ada.key,
-      )
-      await h.until(generation.id, ['AWAITING_APPROVAL'])
-      expect(logins.calls.map(({ message }) => message)).toEqual(['before'])
-      provider.exchanges.ttl = 300
-      await signIn(h, provider, ada.sub)
-      await h.until(generation.id, ['COMPLETED'])
-      expect(logins.calls.map(({ message }) => message)).toEqual(['before', 'after'])
-    } finally {
-      logins.server.tools.get('echo')!.run = run
-    }
-  })
+      try {
+        const one = (message: string) => `call ${tool}_echo {"message":"${message}"}\nthen\n`
+        const { generation } = await h.mutate(
+          'startGeneration',
+          { agentId: agent, prompt: `${one('before')}${one('after')}say done` },
+          'generation { id }',
+          ada.key,
+        )
+        await h.until(generation.id, ['AWAITING_APPROVAL'])
+        expect(logins.calls.map(({ message }) => message)).toEqual(['before'])
+        provider.exchanges.ttl = 300
+        await signIn(h, provider, ada.sub)
+        await h.until(generation.id, ['COMPLETED'])
+        expect(logins.calls.map(({ message }) => message)).toEqual(['before', 'after'])
+      } finally {
+        logins.server.tools.get('echo')!.run = run
+      }
+    },
+  )
 
   test('a refusal says so to the person, asks nobody to sign in, and is not repeated without end', async () => {
     provider.exchanges.refusal = 'access_denied'
@@ -277,12 +276,14 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with exchanged sign-ins', (
       const refused = await call(h, logins, ada, 'refused')
       expect(refused).toMatchObject({ status: 'ERRORED', errorCode: 'authorization_failed', approval: null })
       expect(refused.content[0].text).toContain('access_denied')
-      provider.exchanges.refusal = 'invalid_grant'
-      // It was made just now: signing in again would not help.
-      expect(await call(h, logins, ada, 'refused')).toMatchObject({
-        status: 'ERRORED',
-        errorCode: 'authorization_failed',
-      })
+      // The provider itself takes the sign-in: another one would be refused too.
+      for (const ending of endings) {
+        provider.exchanges.refusal = ending
+        expect(await call(h, logins, ada, 'refused')).toMatchObject({
+          status: 'ERRORED',
+          errorCode: 'authorization_failed',
+        })
+      }
     } finally {
       provider.exchanges.refusal = null
     }

@@ -41,11 +41,18 @@ export interface Exchanges {
   done: Exchanged[]
   /** The OAuth error with which all are refused. */
   refusal: string | null
+  /** The OAuth error with which a token that is not good any more is refused. */
+  ending: string
   /** The lifetime of what is issued, in seconds. */
   ttl: number
 }
 
-export const newExchanges = (): Exchanges => ({ done: [], refusal: null, ttl: 300 })
+export const newExchanges = (): Exchanges => ({
+  done: [],
+  refusal: null,
+  ending: 'invalid_request',
+  ttl: 300,
+})
 
 /** The actors of a token: who requested it, and those that its actor token names. Throws for a token that its client has not signed. */
 async function actOf(actorToken: string | undefined, client: string, issuer: string): Promise<object> {
@@ -119,7 +126,7 @@ export async function exchangesAt(
                   () => null,
                 )
               : (await provider.AccessToken.find(asked['subject_token']))?.accountId
-          if (!subject) return refuse('invalid_grant')
+          if (!subject) return refuse(exchanges.ending)
           const act = await actOf(asked['actor_token'], ctx.oidc.client.clientId, issuer)
           const { resource, audience, scope } = asked
           exchanges.done.push({ subject, resource: resource!, audience, scope, act })

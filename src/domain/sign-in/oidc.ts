@@ -100,6 +100,16 @@ export function createProvider(
       const methods = found.token_endpoint_auth_methods_supported
       return askProvider(services, found.token_endpoint, tokenRequest(client, parameters, methods))
     },
+    async accepts(accessToken) {
+      try {
+        const { userinfo_endpoint: url } = await document()
+        const headers = { authorization: `Bearer ${accessToken}` }
+        await askProvider(services, url, { headers })
+        return true
+      } catch (error) {
+        return error instanceof TokenRefusedError && error.status === 401 ? false : null
+      }
+    },
   }
 }
 
@@ -122,7 +132,7 @@ export async function askProvider(
   if (typeof url !== 'string') throw new Error('The discovery document lacks an endpoint.')
   const signal = AbortSignal.timeout(requestTimeoutMs)
   const response = await egress.fetch(url, { ...init, redirect: 'error', signal })
-  const body: unknown = await response.json()
+  const body: unknown = await response.json().catch(() => null)
   if (response.ok && isJsonObject(body)) return body
   const error = (isJsonObject(body) && textIfAny(body['error'])) || ''
   throw new TokenRefusedError(response.status, /^[a-z_]{1,60}$/.test(error) ? error : '')

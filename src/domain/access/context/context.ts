@@ -82,15 +82,19 @@ export interface IdentityProvider {
    * provider refuses, and any other error when it cannot be asked.
    */
   requestTokens(parameters: Record<string, string>): Promise<JsonObject>
+  /** Whether an access token of a sign-in is good at the provider; null when that cannot be judged. Never throws. */
+  accepts(accessToken: string): Promise<boolean | null>
 }
 
 /** The identity provider has refused; `error` is its OAuth error code, or empty. */
 export class TokenRefusedError extends Error {
+  readonly status: number
   readonly error: string
 
   constructor(status: number, error: string) {
     super(`The identity provider responded ${status}${error && ` (${error})`}.`)
     this.name = 'TokenRefusedError'
+    this.status = status
     this.error = error
   }
 }

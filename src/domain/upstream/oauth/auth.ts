@@ -3,7 +3,6 @@ import {
   auth as authorize,
   extractWWWAuthenticateParams,
   OAuthError,
-  OAuthErrorCode,
   type AuthProvider,
 } from '@modelcontextprotocol/client'
 import { secretNames } from '../../secrets/index.ts'
@@ -159,14 +158,11 @@ export async function runFlow(
   } catch (error) {
     const fault = flowFault(error)
     const { projectId, person } = owner
-    const isRefused = auth.kind === 'token_exchange' && refusalOf(error) === OAuthErrorCode.InvalidGrant
-    throw isRefused && person !== undefined
-      ? await faultOfSignIn(services, { projectId, person }, fault)
+    throw auth.kind === 'token_exchange' && person !== undefined && error instanceof OAuthError
+      ? await faultOfSignIn(services, { projectId, person }, error.code, fault)
       : fault
   }
 }
-
-const refusalOf = (error: unknown) => (error instanceof OAuthError ? error.code : null)
 
 /** What is no MCP message here is an answer of the authorization server. */
 function flowFault(error: unknown): UpstreamFault {

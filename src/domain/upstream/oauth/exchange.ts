@@ -113,7 +113,7 @@ async function requestAssertion(
       {},
       error,
     )
-    throw code === 'invalid_grant' ? await faultOfSignIn(services, of, fault) : fault
+    throw await faultOfSignIn(services, of, code, fault)
   }
 }
 

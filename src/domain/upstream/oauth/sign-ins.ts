@@ -27,7 +27,7 @@ interface SignInTokens extends IssuedTokens {
 
 /** A token that expires sooner than this is renewed before it is exchanged, in milliseconds. */
 const marginMs = 10_000
-/** A sign-in that is refused sooner than this after it was made or renewed would be refused again, in milliseconds. */
+/** A sign-in that was made or renewed less than this ago has hardly ended, in milliseconds. */
 const freshMs = 60_000
 
 const exchanges = (table: string) => sql.raw(`${table}.config->'auth'->>'kind' = 'token_exchange'`)
@@ -179,7 +179,7 @@ async function renew(services: Services, tokens: SignInTokens | null): Promise<S
     const parameters = { grant_type: 'refresh_token', refresh_token: tokens.refresh_token }
     return tokensOf(services, await services.identity!.requestTokens(parameters), tokens)
   } catch (error) {
-    if (error instanceof TokenRefusedError && error.error === 'invalid_grant') return null
+    if (error instanceof TokenRefusedError && endings.has(error.error)) return null
     services.log.warn({ err: error }, 'a sign-in could not be renewed')
     throw new UpstreamFault(
       'authorization_failed',
@@ -191,17 +191,29 @@ async function renew(services: Services, tokens: SignInTokens | null): Promise<S
 }
 
 /**
- * What it means that a sign-in is refused in an exchange (`invalid_grant`): one that was not made just now has ended, and the
- * person must sign in again.
+ * The errors with which servers say that a token is not good any more: RFC 6749 has the first, RFC 8693 the second, and Keycloak the
+ * third. They say it of other faults too.
+ */
+const endings = new Set(['invalid_grant', 'invalid_request', 'invalid_token'])
+
+/**
+ * What the refusal of an exchange means for the sign-in: one that its provider does not take any more has ended, and the person must
+ * sign in again. Everything else would be refused again after another sign-in, and stays a fault of the exchange.
  */
 export async function faultOfSignIn(
   services: Services,
   { projectId, person }: { projectId: string; person: string },
+  error: string,
   fault: UpstreamFault,
 ): Promise<UpstreamFault> {
+  if (!endings.has(error)) return fault
   const place = { id: signInId, projectId, person }
-  const { ageMs, version } = await databaseTokenStore(services, place).read()
-  if (ageMs < freshMs) return fault
+  const { tokens, ageMs, version } = await databaseTokenStore(services, place).read()
+  if (!tokens) return signInRequired(person, fault)
+  // The program that sent the token of a request brings the next one.
+  if (tokens.id_token === undefined) return fault
+  const isGood = await services.identity!.accepts(tokens.access_token)
+  if (isGood ?? (error !== 'invalid_grant' || ageMs < freshMs)) return fault
   await endSignIn(services, place, version)
   return signInRequired(person, fault)
 }
