@@ -11,6 +11,7 @@ import { tableTraits } from '../../src/store/db/tables/all-traits.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
 import { addPerson, call, logIn, openOwnLogins, type OwnLogins, type Person } from '../support/own-logins.ts'
 import { hasPeers } from '../support/peers.ts'
+import { startModern } from '../support/upstream-servers.ts'
 
 describe.skipIf(!hasPeers)('logins of single persons', () => {
   let h: Harness
@@ -77,6 +78,30 @@ describe.skipIf(!hasPeers)('logins of single persons', () => {
     } finally {
       await query(h.app.services.db, sql`delete from person_logins where id = 'swapped'`)
       await second.close()
+    }
+  })
+
+  test('the tokens of a first login are sent to no other server that has none', async () => {
+    const { server } = await openOwnLogins(h, { issuer: logins.issuer }).then(async (first) => {
+      await logIn(h, first, ada)
+      return first
+    })
+    const other = await startModern()
+    const sent: (string | undefined)[] = []
+    other.guard = async (request) => {
+      sent.push(request.headers.authorization)
+      return false
+    }
+    try {
+      const config = { mcp: { url: other.url } }
+      const { tool } = await h.mutate('createTool', { name: 'open_to_all', config }, 'tool { id }')
+      const status = `{ tool(id: "${tool.id}") { ... on McpTool { upstream { status } } } }`
+      await expect.poll(async () => (await h.gql(status)).data['tool'].upstream.status).toBe('CONNECTED')
+      expect(sent.length).toBeGreaterThan(0)
+      expect(sent.filter((one) => one !== undefined)).toEqual([])
+    } finally {
+      await other.kill()
+      await server.kill()
     }
   })
 

@@ -4,7 +4,17 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { call, openOwnLogins, type OwnLogins } from '../support/own-logins.ts'
+import { oidcAt } from '../support/identity-provider.ts'
 import { hasPeers } from '../support/peers.ts'
+import {
+  addSignedIn,
+  begin,
+  openExchanging,
+  saveExchangeSecrets,
+  signOut,
+  startExchangingProvider,
+} from '../support/signed-in.ts'
+import { freePort } from '../support/upstream-servers.ts'
 
 describe.skipIf(!hasChromium || !hasPeers)('a login of one person', { timeout: 180_000 }, () => {
   let browser: Browser
@@ -64,5 +74,46 @@ describe.skipIf(!hasChromium || !hasPeers)('a login of one person', { timeout: 1
       .waitFor()
     await expect.poll(() => logins.calls).toMatchObject([{ account: 'ada', message: 'from the page' }])
     await tab.close()
+  })
+})
+
+describe.skipIf(!hasChromium || !hasPeers)('a sign-in that is exchanged', { timeout: 180_000 }, () => {
+  test('lets a call go on that waits for it, from its question', async () => {
+    const port = await freePort()
+    const browser = await openChromium()
+    const h = await openHarness({ oidc: oidcAt(port) })
+    const provider = await startExchangingProvider(port, [h.url])
+    await saveExchangeSecrets(h)
+    const tool = await openExchanging(h, provider.issuer)
+    try {
+      const other = await addSignedIn(h, provider, 'grace')
+      await begin(h, tool, other)
+      const ada = await addSignedIn(h, provider, 'ada')
+      await signOut(ada)
+      const waits = await call(h, tool, ada, 'from the page')
+      expect(waits.status).toBe('AWAITING_APPROVAL')
+      provider.person = { ...provider.person, sub: 'ada' }
+      const tab = await visit(browser, h, `/approvals/${waits.approval.id}`, { key: ada.key })
+      const { page } = tab
+      await page.getByText('This call runs with your own login').waitFor()
+      await tab.check()
+      // The identity provider signs in without asking, and the browser is back on this page.
+      await page.getByRole('button', { name: 'Sign in to go on', exact: true }).click()
+      await page
+        .getByRole('status', { name: 'Outcome' })
+        .getByText('approved', { exact: true })
+        .first()
+        .waitFor()
+      await expect.poll(() => tool.calls).toMatchObject([{ account: 'ada', message: 'from the page' }])
+      await page.goto(`${h.url}/upstreams/${tool.toolId}`)
+      await page.getByText(/^You logged in/).waitFor()
+      await page.getByRole('button', { name: 'Log in again' }).click()
+      await tab.close()
+    } finally {
+      await browser.close()
+      await tool.close()
+      await h.stop()
+      await provider.close()
+    }
   })
 })

@@ -12,12 +12,27 @@ const logInAnswer = graphql(`
 `)
 const logInMutation = command('logInToUpstream', logInAnswer)
 
-export function LogInButton({ toolId, label }: { toolId: string; label: string }) {
+interface LogInButtonProps {
+  toolId: string
+  label: string
+  /** Called when there is nothing more to do: the sign-in of the reader is the login. */
+  onEnd?(): void
+}
+
+export function LogInButton({ toolId, label, onEnd }: LogInButtonProps) {
   const logIn = useAction(logInMutation)
   const open = async () => {
     const asked = await logIn.act({ input: { toolId } })
+    if (!asked) return
+    const url = new URL(asked.url)
+    if (url.pathname.startsWith('/upstreams/')) onEnd?.()
+    else if (url.pathname === '/session/login') {
+      // Somebody else may be signed in after it: this page begins anew.
+      url.searchParams.set('to', location.pathname + location.search)
+      location.assign(url)
+    }
     // The server asks for a confirmation first; its answer comes over the feed.
-    if (asked) window.open(asked.url, '_blank', 'noopener')
+    else window.open(url, '_blank', 'noopener')
   }
   return (
     <ActionButton needs="tools:Call" disabled={logIn.isRunning} onClick={() => void open()}>

@@ -128,7 +128,9 @@ export async function runFlow(
   },
 ): Promise<void> {
   const auth = owner.config.auth ?? openAuth
-  const { stored, challenge, login, returned } = flow
+  const { challenge, login, returned } = flow
+  // The flow writes into it.
+  const stored = { ...flow.stored }
   const metadataUrl = challenge?.metadataUrl ?? stored.metadataUrl
   const scope = scopeOf(auth, challenge?.scope ?? null, stored)
   const secrets = await authSecrets(services, owner.projectId, auth)

@@ -66,7 +66,8 @@ export interface TokenStore {
 /** Time limit of one renewal, in milliseconds; a process that died blocks the others no longer than this. */
 const renewalMs = 25_000
 const pollMs = 50
-const nothing: StoredTokens = {
+/** What every place without a row shares: a change of it would give the tokens of one server to all others. */
+const nothing: Readonly<StoredTokens> = Object.freeze({
   tokens: null,
   client: null,
   wanted: [],
@@ -74,7 +75,7 @@ const nothing: StoredTokens = {
   version: 0,
   leftMs: null,
   ageMs: Infinity,
-}
+})
 
 interface Sealed {
   tokens: IssuedTokens | null
@@ -157,7 +158,7 @@ export function databaseTokenStore(services: Services, owner: TokenOwner | Token
   return {
     async read() {
       const [row] = await query<TokenRow>(db, sql`select ${columns} from ${table} where ${which}`)
-      return row ? openTokens(services, owner, row) : nothing
+      return row ? openTokens(services, owner, row) : { ...nothing }
     },
     async save(change) {
       await ensureRow(db, owner)
@@ -289,7 +290,7 @@ async function releaseLock(db: Database, owner: TokenPlace, asker: number): Prom
 
 /** Stores the tokens of a trial in memory. */
 export function memoryTokenStore(): TokenStore {
-  let stored = nothing
+  let stored: StoredTokens = { ...nothing }
   const save = async (change: StoredChange) => {
     const given = 'tokens' in change
     stored = {

@@ -115,7 +115,11 @@ function Logins({ tool, reload }: { tool: UpstreamRow; reload(): void }) {
             <T text="You logged in {time}." time={<Ago at={ownLoginAt} />} />
           </span>
         )}
-        <LogInButton toolId={tool.id} label={ownLoginAt === null ? t('Log in') : t('Log in again')} />
+        <LogInButton
+          toolId={tool.id}
+          label={ownLoginAt === null ? t('Log in') : t('Log in again')}
+          onEnd={reload}
+        />
         {ownLoginAt !== null && (
           <ConfirmAction
             needs="tools:Call"
