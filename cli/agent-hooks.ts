@@ -219,9 +219,10 @@ async function send(body) {
   const response = await fetch(url, { method: 'POST', headers, body: JSON.stringify(body), timeout: false })
   return { isDecided: response.ok, answer: await response.json() }
 }
-export const Gatehouse = async ({ directory: cwd }) => ({
+export const Gatehouse = async ({ client, directory: cwd }) => ({
   'tool.execute.before': async ({ tool, sessionID, callID }, output) => {
     const { isDecided, answer } = await send({ event: 'before', tool, sessionID, callID, cwd, args: output.args ?? {} })
+    if (answer.stop) await client.session.abort({ path: { id: sessionID } }).catch(() => {})
     if (!isDecided || answer.decision !== 'allow') throw new Error(answer.reason ?? 'Gatehouse gave no decision.')
     if (!answer.args) return
     for (const name of Object.keys(output.args)) delete output.args[name]

@@ -53,10 +53,11 @@ export async function approveCall(ctx: Ctx, args: JsonObject, signal: AbortSigna
   const given = check(shape, args, ['arguments'])
   const isHook = given.tool_input !== undefined
   const input = given.tool_input ?? given.input ?? {}
+  const agent = given.agent ?? (isHook ? 'CODEX' : 'CLAUDE')
   const answer = await askAsAgent(
     ctx,
     {
-      agent: given.agent ?? (isHook ? 'CODEX' : 'CLAUDE'),
+      agent,
       tool: given.tool_name,
       input,
       cwd: given.cwd ?? null,
@@ -65,7 +66,7 @@ export async function approveCall(ctx: Ctx, args: JsonObject, signal: AbortSigna
     },
     { maxMs, signal, takesEdits: isHook ? 'NONE' : 'ALL' },
   )
-  const decision = behaviorOf(answer, isHook ? undefined : input)
+  const decision = behaviorOf(agent, answer, isHook ? undefined : input)
   if (!isHook) return writeJson(decision)
   return writeJson({ hookSpecificOutput: { hookEventName: 'PermissionRequest', decision } })
 }

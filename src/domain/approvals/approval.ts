@@ -72,6 +72,7 @@ export const voteShape = part('ApprovalVote', 'The vote of one person about an a
       'The text that became the result of the call in place of that of its tool; null when there was none.',
     )
     .optional(),
+  stop: view.mark('Whether the vote also ended the run or session that asked.'),
 })
 export type Vote = z.output<typeof voteShape>
 
@@ -233,16 +234,33 @@ export function decisionOf(approval: Approval): Vote | null {
   return decided ? (approval.votes.at(-1) ?? null) : null
 }
 
+/** Why a call is rejected: an approver's reason, and whether the run or session of the call ends with it. */
+export interface Rejection {
+  reason: string | null
+  stop?: boolean | null | undefined
+}
+
 /**
- * The result for the model when a call is rejected, by a verdict or by a refusal that stands: a message, and the approver's
- * reason if there is one.
+ * The result for the model when a call is rejected, by a verdict or by a refusal that stands: a message, and what its approver
+ * said.
  */
-export function rejectedResult(reason: string | null, refusedUntil: Date | null = null): ToolResult {
+export function rejectedResult({ reason, stop }: Rejection, refusedUntil: Date | null = null): ToolResult {
   const because = reason ? ` The reason: ${reason}` : ''
-  const denied = refusedUntil
-    ? `A person has denied calls like this one until ${refusedUntil.toISOString()}; it was not run. Do not repeat it.`
-    : 'A person denied this call; it was not run.'
-  return errorResult('approval_rejected', `${denied}${because}`, reason ? { reason } : {})
+  const until = refusedUntil?.toISOString()
+  const denied = stop
+    ? 'A person denied this call, which was not run, and told you to stop: end your turn now, and call nothing else.' +
+      (until ? ` Whatever needs approval is denied in this session until ${until}.` : '')
+    : until
+      ? `A person has denied calls like this one until ${until}; it was not run. Do not repeat it.`
+      : 'A person denied this call; it was not run.'
+  const said = { ...(reason ? { reason } : {}), ...(stop ? { stop: true } : {}) }
+  return errorResult('approval_rejected', `${denied}${because}`, said)
+}
+
+/** Whether the result of a call that did not run is a rejection that also ends what asked. */
+export function saysStop(result: ToolResult | null): boolean {
+  const { error } = (result?.structuredContent ?? {}) as { error?: { code?: unknown; stop?: unknown } }
+  return error?.code === 'approval_rejected' && error.stop === true
 }
 
 /** The result of a call that a person has answered: the text, marked as a person's words, with its value for a schema. */

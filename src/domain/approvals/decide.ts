@@ -22,6 +22,7 @@ import {
 } from './prepare-verdict.ts'
 import { conflict } from './read.ts'
 import { personsIn } from './rights.ts'
+import { endWhatAsked } from './stop.ts'
 import { writeVerdict } from './write-verdict.ts'
 
 /** The most decisions of one request. */
@@ -41,8 +42,9 @@ export const refuses = [
  * presets are merged in and the gates are evaluated again, which may then require more; a mask means the value that
  * it hides. Invalid arguments are INVALID and leave the approval pending. One REJECT settles the approval; APPROVE
  * settles it when the quorum is reached; an edit discards earlier votes. REJECT with a `response`, where the gates allow it,
- * settles the call with that text in place of the tool's result; with a `grant` it also refuses later calls. Verdict, call,
- * event, audit entry, grant and the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
+ * settles the call with that text in place of the tool's result; with a `grant` it also refuses later calls, and with `stop` it
+ * ends what asked, which for a run needs the action `generations:Cancel`. Verdict, call,
+ * event, audit entry, grant, end and the owner's wake-up are written in one transaction. A verdict counts for the arguments that its author read, and
  * with the rights that its author has when it is written: key, roles and digest are checked again under the lock.
  * Errors: APPROVAL_ALREADY_DECIDED and APPROVAL_EXPIRED for a later verdict. CONFLICT for a second vote of the same
  * person, with any key that this person holds or has created; for a voided approval; and when `expectedDigest` (for
@@ -113,7 +115,7 @@ async function decideUnderLock(ctx: Ctx, ready: PreparedVerdict[]): Promise<Appr
   const done = await atomically(ctx.db, async (tx) => {
     await lockOwners(
       tx,
-      ready.map((one) => one.owner),
+      ready.flatMap((one) => [one.owner, ...one.ends]),
     )
     await assertStillValid(tx, ctx.principal)
     const hints: Hint[] = []
@@ -138,7 +140,7 @@ async function applyVerdict(
   ctx: Ctx,
   ready: PreparedVerdict,
 ): Promise<{ approval: Approval; hints: Hint[] }> {
-  const { given, owner, root, lost } = ready
+  const { given, owner, ends, root, lost } = ready
   const [row] = await selectRows<typeof approvals, { late: boolean; now: number }>(
     tx,
     approvals,
@@ -159,7 +161,8 @@ async function applyVerdict(
   const { approval: decided, hints } = written
   if (given.grant)
     await insertGrant(tx, ctx, decided, currentArguments(decided), given.grant, [...root, 'grant'])
-  return { approval: decided, hints }
+  const ended = given.stop ? await endWhatAsked(tx, ctx, decided, ends, root) : []
+  return { approval: decided, hints: [...hints, ...ended] }
 }
 
 /**

@@ -58,10 +58,10 @@ export async function decideAtOnce(
   }
 }
 
-/** Whether the verdict is one that a statement can prove: edits, grants and calls of clients need more. */
+/** Whether the verdict is one that a statement can prove: edits, grants, ends of runs and calls of clients need more. */
 function isPlain({ given, approval, edit }: PreparedVerdict): boolean {
   // Whether the tool has changed since decides what an approved call of a client is.
-  return !edit && !given.grant && (given.verdict === 'REJECT' || approval.onApprove === 'RUN')
+  return !edit && !given.grant && !given.stop && (given.verdict === 'REJECT' || approval.onApprove === 'RUN')
 }
 
 /** What a plain verdict comes to by what was read; null when it is refused, which what is newer may not refuse. */

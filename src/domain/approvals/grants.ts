@@ -26,7 +26,7 @@ import {
   operation,
 } from '../access/index.ts'
 import { appendProjectEvents, grantCreated, grantRevoked, withRequester } from '../events/index.ts'
-import { type Approval, rejectedResult } from './approval.ts'
+import { type Approval, rejectedResult, type Rejection } from './approval.ts'
 import type { ToolResult } from '../../core/content.ts'
 import { selectRows } from '../../store/db/rows.ts'
 import { meets, type Requirement } from '../gates/index.ts'
@@ -208,10 +208,10 @@ export interface Holder {
 }
 
 /**
- * A grant that may answer a call. `met`: the requirement that its approval fulfilled. `reason`: what the model is told with
+ * A grant that may answer a call. `met`: the requirement that its approval fulfilled. `said`: what the model is told with
  * a refusal.
  */
-export type UsableGrant = Grant & { met: Requirement; reason: string | null }
+export type UsableGrant = Grant & { met: Requirement; said: Rejection }
 
 /**
  * The usable grants for these tools, earliest end first. Whoever holds a grant, it counts only for calls of the requester
@@ -224,7 +224,7 @@ export async function findGrants(
 ): Promise<UsableGrant[]> {
   if (toolIds.length === 0) return []
   const { agentId, threadId, requestedBy } = holder
-  const rows = await selectRows<typeof grants, Pick<UsableGrant, 'met' | 'reason'>>(
+  const rows = await selectRows<typeof grants, Pick<UsableGrant, 'met' | 'said'>>(
     db,
     grants,
     sql`where tool_id in ${[...toolIds]} and ${inForce}
@@ -232,7 +232,7 @@ export async function findGrants(
       and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy})
       order by expires_at, id`,
     sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met,
-      (select a.votes -> -1 ->> 'reason' from approvals as a where a.id = grants.approval_id) as reason`,
+      (select a.votes -> -1 from approvals as a where a.id = grants.approval_id) as said`,
   )
   return rows as UsableGrant[]
 }
@@ -285,8 +285,8 @@ export async function takeAnswer(
   call: StoppedCall,
 ): Promise<GrantAnswer | null> {
   for (const grant of answersTo(usable, call)) {
-    const { id: grantId, reason, expiresAt } = grant
-    if (isRefusal(grant)) return { grantId, refused: rejectedResult(reason, expiresAt) }
+    const { id: grantId, said, expiresAt } = grant
+    if (isRefusal(grant)) return { grantId, refused: rejectedResult(said, expiresAt) }
     const rows = await query(
       tx,
       sql`update grants set uses = uses + 1 where id = ${grantId} and uses < max_uses and revoked_at is null

@@ -3,6 +3,7 @@ export {
   approvalStatus,
   claimOf,
   decisionOf,
+  saysStop,
   shownArguments,
   verdictChoice,
   type VoidReason,

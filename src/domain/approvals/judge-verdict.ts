@@ -99,6 +99,7 @@ export function voteOf(ctx: Ctx, given: Decision, now: Date): Vote {
     reason: given.reason || null,
     note: given.note || null,
     ...(given.response ? { response: given.response } : {}),
+    ...(given.stop ? { stop: true } : {}),
   }
 }
 
@@ -141,7 +142,7 @@ export function outcomeOf(
     via: last.via!,
   }
   if (last.verdict === 'REJECT') {
-    const result = response ?? rejectedResult(last.reason)
+    const result = response ?? rejectedResult(last)
     return {
       status: 'REJECTED',
       call: { status: 'REJECTED', result },

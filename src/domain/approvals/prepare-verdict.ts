@@ -39,6 +39,7 @@ import { coveredToolOf, digestOf } from './digest.ts'
 import { grantShape } from './grants.ts'
 import { assertMayDecide, decides, findForVerdict, whatOf, type VerdictSnapshot } from './read.ts'
 import { personsIn, whyNot, type Persons } from './rights.ts'
+import { runsToEnd } from './stop.ts'
 
 export const decision = openPart('DecideApprovalInput', 'A verdict about one approval.', {
   approvalId: idOf('approval'),
@@ -78,6 +79,16 @@ export const decision = openPart('DecideApprovalInput', 'A verdict about one app
     ),
     'none',
   ),
+  stop: optional(
+    z
+      .boolean()
+      .describe(
+        'Whether what asked ends too, for REJECT only: the run of the call with the runs that wait for it, which needs ' +
+          'generations:Cancel; for the question of a program with an argument session, that session, whose later questions are ' +
+          'refused for a day. Any other call is rejected and nothing more. Not together with response or grant.',
+      ),
+    'false',
+  ),
 }).describe('A verdict about one approval.')
 
 export type DecideApprovalInput = z.input<typeof decision>
@@ -90,6 +101,8 @@ export interface PreparedVerdict {
   /** As it was read, without a lock. */
   approval: Approval
   owner: Owner
+  /** The runs that end with it, from the bottom up. */
+  ends: Owner[]
   /** What else was read with it. */
   seen: VerdictSnapshot
   /** The persons behind caller, requester and voters; empty where nothing depends on them. */
@@ -179,6 +192,7 @@ export async function prepareVerdict(
   const refusal = whyNot(ctx, approval, persons)
   if (refusal) throw await denialError(ctx, what, refusal)
   assertFits(given, root)
+  const ends = given.stop ? await runsToEnd(ctx, approval) : []
   if (given.verdict === 'APPROVE' && !given.expectedDigest && !isEdited && approval.editedArguments !== null)
     throw new AppError(
       'CONFLICT',
@@ -193,7 +207,7 @@ export async function prepareVerdict(
   const owner = ownerOf({ ...approval, id: approval.toolCallId })
   // The verdict counts for what its author read, however often the rows are read.
   const expectedDigest = given.expectedDigest || (given.verdict === 'APPROVE' ? approval.digest : null)
-  return { given: { ...given, expectedDigest }, approval, owner, seen, persons, edit, response, root }
+  return { given: { ...given, expectedDigest }, approval, owner, ends, seen, persons, edit, response, root }
 }
 
 /** INVALID where the parts of a decision do not go together. */
@@ -205,6 +219,8 @@ function assertFits({ verdict, ...given }: Decision, root: string[]): void {
   if (isApproval && given.response) throw fault('response', 'goes with the verdict REJECT only')
   if (given.response && given.reason)
     throw fault('reason', 'has no place beside a response, which is what the model gets')
+  if (given.stop && (isApproval || given.response || given.grant))
+    throw fault('stop', 'goes with the verdict REJECT only, without response and grant')
 }
 
 /** What the call results in when a person answers it: of a tool with an output schema, a value that fits it. */

@@ -98,6 +98,7 @@ function entryFor(ctx: Voter, { approval, votes, edit, dropped }: JudgedVerdict)
       toolCallId: approval.toolCallId,
       verdict: votes.at(-1)!.verdict,
       via: votes.at(-1)!.via!,
+      ...(votes.at(-1)!.stop ? { stop: true } : {}),
       ...(edit ? { editedKeys: edit.keys } : {}),
       ...(dropped.length > 0 ? { droppedPresetKeys: [...dropped] } : {}),
     },

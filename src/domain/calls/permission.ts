@@ -33,6 +33,7 @@ import {
   wholeRow,
 } from '../tool-calls/index.ts'
 import { finish } from '../tools/index.ts'
+import { saysStop } from '../approvals/index.ts'
 import { begin, runCreated } from './call.ts'
 import { directStore } from './direct-store.ts'
 import { execute } from './execute.ts'
@@ -51,6 +52,8 @@ export interface PermissionAnswer {
   toolCall: ToolCall
   answer: z.output<typeof permission>
   reason: string | null
+  /** Whoever denied it told the program to stop. */
+  stop: boolean
 }
 
 const question = z.object({
@@ -86,6 +89,9 @@ export const askPermission = operation({
     ),
     answer: permission.describe('Whether the call may run.'),
     reason: z.string().nullable().describe('Why the call must not run; null with ALLOW and WAIT.'),
+    stop: z
+      .boolean()
+      .describe('Whether the person who denied the call wants the program to end its session.'),
   }),
   refuses: ['NOT_FOUND', 'IDEMPOTENCY_CONFLICT', 'LIMITED'],
   run: (ctx, { waitSeconds, ...given }) => answerQuestion(ctx, given, { maxMs: (waitSeconds ?? 0) * 1000 }),
@@ -115,7 +121,7 @@ export async function answerQuestion(
   const call = await waitNoted(ctx, created.call, { maxMs, signal })
   if (signal?.aborted || !isTakeable(call)) return answerOf(call)
   const reason = whyNot?.(call) ?? null
-  if (reason !== null) return { toolCall: call, answer: 'DENY', reason }
+  if (reason !== null) return { toolCall: call, answer: 'DENY', reason, stop: false }
   const taken = await takePermission(ctx, call.id)
   return taken ? hand(ctx, taken, signal) : answerOf(await loadCall(ctx.db, call.id))
 }
@@ -127,7 +133,7 @@ const notTold = errorResult(
 
 /** Gives the permission to a program that is still there. One that has gone was told nothing: its call has not run. */
 async function hand(ctx: Ctx, call: ToolCall, signal: AbortSignal | undefined): Promise<PermissionAnswer> {
-  if (!signal?.aborted) return { toolCall: call, answer: 'ALLOW', reason: null }
+  if (!signal?.aborted) return { toolCall: call, answer: 'ALLOW', reason: null, stop: false }
   return answerOf(await report(ctx, call, notTold))
 }
 
@@ -148,12 +154,13 @@ const isDecided = (call: ToolCall): boolean =>
 /** The answer about a call that this request has not got. */
 function answerOf(toolCall: ToolCall): PermissionAnswer {
   const { status, result, errorCode } = toolCall
-  if (!isDecided(toolCall) || isTakeable(toolCall)) return { toolCall, answer: 'WAIT', reason: null }
+  if (!isDecided(toolCall) || isTakeable(toolCall))
+    return { toolCall, answer: 'WAIT', reason: null, stop: false }
   const wasTaken = ['EXECUTING', 'SUCCEEDED', 'UNKNOWN'].includes(status) || errorCode === clientFailed
   const reason = wasTaken
     ? `The permission for this call was given before, and is given once: its status is ${status}. Ask about a new call.`
     : (reasonIn(result) ?? `The call was not allowed: its status is ${status}.`)
-  return { toolCall, answer: 'DENY', reason }
+  return { toolCall, answer: 'DENY', reason, stop: !wasTaken && saysStop(result) }
 }
 
 /** What the person, or the server, says in a result. */

@@ -38,6 +38,8 @@ export interface AgentAnswer {
   reason: string | null
   /** The input that may run, when an approver has changed it; else null. */
   editedInput: JsonObject | null
+  /** Whoever denied it ends the turn of the agent, too. */
+  stop: boolean
 }
 
 export interface AgentAsker {
@@ -90,12 +92,12 @@ export async function askAsAgent(ctx: Ctx, call: AgentCall, asker: AgentAsker): 
     )
   const given = argumentsOf(call)
   const idempotencyKey = await keyOf(ctx, { projectId, toolId }, call, given)
-  const { answer, reason, toolCall } = await answerQuestion(
+  const { answer, reason, stop, toolCall } = await answerQuestion(
     ctx,
     { toolId, arguments: given, idempotencyKey },
     { ...asker, whyNot: (approved) => whyNot(approved, call, given, asker.takesEdits) },
   )
-  return { answer, reason, editedInput: answer === 'ALLOW' ? editOf(toolCall, call, given) : null }
+  return { answer, reason, stop, editedInput: answer === 'ALLOW' ? editOf(toolCall, call, given) : null }
 }
 
 /** The input as it was approved, under the agent's own names; null when it is what the agent asked about. */
@@ -224,9 +226,15 @@ const wordsOf = ({ tool, target, input }: JsonObject): string => hashJson([tool!
 
 /**
  * The answer as Claude Code and Codex read it from a hook for PermissionRequest, and Claude Code from its permission prompt tool.
+ * Codex knows no `interrupt`: it would take the whole answer for none.
  */
-export function behaviorOf({ answer, reason, editedInput }: AgentAnswer, input?: JsonObject): JsonObject {
-  if (answer !== 'ALLOW') return { behavior: 'deny', message: reason ?? 'Denied.' }
+export function behaviorOf(
+  agent: CodingAgent,
+  { answer, reason, stop, editedInput }: AgentAnswer,
+  input?: JsonObject,
+): JsonObject {
+  const interrupt = stop && agent === 'CLAUDE' ? { interrupt: true } : {}
+  if (answer !== 'ALLOW') return { behavior: 'deny', message: reason ?? 'Denied.', ...interrupt }
   const updatedInput = editedInput ?? input
   return { behavior: 'allow', ...(updatedInput ? { updatedInput } : {}) }
 }

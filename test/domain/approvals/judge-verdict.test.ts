@@ -46,7 +46,7 @@ test('one rejection settles it despite earlier approvals, and the model gets the
 })
 
 test('a rejection without a reason has no reason in its result', () => {
-  expect(rejectedResult(null).structuredContent).toEqual({
+  expect(rejectedResult({ reason: null }).structuredContent).toEqual({
     error: { code: 'approval_rejected', message: 'A person denied this call; it was not run.' },
   })
 })

@@ -81,7 +81,7 @@ function hooksOf(agent: CodingAgent): HookProgram {
           call,
           takesEdits: agent === 'CLAUDE' ? 'ALL' : 'NONE',
           render: (answer) => ({
-            hookSpecificOutput: { hookEventName: event, decision: behaviorOf(answer) },
+            hookSpecificOutput: { hookEventName: event, decision: behaviorOf(agent, answer) },
           }),
         }
       check(z.object({ hook_event_name: z.literal('PreToolUse') }), body, [])
@@ -89,15 +89,22 @@ function hooksOf(agent: CodingAgent): HookProgram {
       return {
         call,
         takesEdits: 'ALL',
-        render: ({ answer, reason, editedInput }) =>
+        render: ({ answer, reason, stop, editedInput }) =>
           answer === 'ALLOW'
             ? decision(event, 'allow', null, editedInput)
-            : decision(event, answer === 'WAIT' ? undecided : 'deny', reason),
+            : {
+                // Codex runs the call when it reads this; Claude Code runs it without the denial beside it.
+                ...(stop && agent === 'CLAUDE' ? endOf(reason) : {}),
+                ...decision(event, answer === 'WAIT' ? undecided : 'deny', reason),
+              },
       }
     },
     refusal: (reason) => decision('PreToolUse', 'deny', reason),
   }
 }
+
+/** Ends the turn of Claude Code, and of Gemini CLI. */
+const endOf = (reason: string | null): JsonObject => ({ continue: false, stopReason: reason ?? 'Denied.' })
 
 function decision(
   hookEventName: string,
@@ -114,6 +121,8 @@ function decision(
     },
   }
 }
+
+const refused = (reason: string): AgentAnswer => ({ answer: 'DENY', reason, stop: false, editedInput: null })
 
 const copilotShape = z.object({
   sessionId: id,
@@ -137,7 +146,7 @@ const copilot: HookProgram = {
       }
     return { call, takesEdits: 'NONE', render: copilotAnswer }
   },
-  refusal: (reason) => copilotAnswer({ answer: 'DENY', reason, editedInput: null }),
+  refusal: (reason) => copilotAnswer(refused(reason)),
 }
 
 const copilotAnswer = ({ answer, reason }: AgentAnswer): JsonObject =>
@@ -160,10 +169,11 @@ const gemini: HookProgram = {
     check(z.object({ hook_event_name: z.literal('BeforeTool') }), body, [])
     return { call, takesEdits: 'VALUES', render: geminiAnswer }
   },
-  refusal: (reason) => geminiAnswer({ answer: 'DENY', reason, editedInput: null }),
+  refusal: (reason) => geminiAnswer(refused(reason)),
 }
 
-const geminiAnswer = ({ answer, reason, editedInput }: AgentAnswer): JsonObject => ({
+const geminiAnswer = ({ answer, reason, stop, editedInput }: AgentAnswer): JsonObject => ({
+  ...(stop ? endOf(reason) : {}),
   decision: answer === 'ALLOW' ? 'allow' : 'deny',
   ...(reason === null ? {} : { reason }),
   ...(editedInput === null
@@ -188,11 +198,12 @@ const opencode: HookProgram = {
     if (event === 'after') return { call, report: { output: output ?? null, isError: false } }
     return { call, takesEdits: 'ALL', render: opencodeAnswer }
   },
-  refusal: (reason) => opencodeAnswer({ answer: 'DENY', reason, editedInput: null }),
+  refusal: (reason) => opencodeAnswer(refused(reason)),
 }
 
-const opencodeAnswer = ({ answer, reason, editedInput }: AgentAnswer): JsonObject => ({
+const opencodeAnswer = ({ answer, reason, stop, editedInput }: AgentAnswer): JsonObject => ({
   decision: answer === 'ALLOW' ? 'allow' : 'deny',
+  ...(stop ? { stop } : {}),
   ...(reason === null ? {} : { reason }),
   ...(editedInput === null ? {} : { args: editedInput }),
 })

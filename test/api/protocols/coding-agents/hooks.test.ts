@@ -59,6 +59,7 @@ const decide = (id: string, verdict: string, more: object = {}) =>
 
 describe.skipIf(installed.length === 0).for(installed)('%s', (name) => {
   const takesEdits = name !== 'copilot'
+  const endsTurn = name !== 'copilot' && name !== 'codex'
 
   test('approved: once, and its report is the outcome', () =>
     useSession(name, {}, async (session) => {
@@ -76,6 +77,17 @@ describe.skipIf(installed.length === 0).for(installed)('%s', (name) => {
       await program.ended
       expect(await session.lines()).toEqual([])
       expect(JSON.stringify(session.model.requests.at(-1))).toContain('not on a Friday')
+    }))
+
+  test('rejected and stopped: the turn ends where the program can, and nothing else is asked or run', () =>
+    useSession(name, { commands: [effectOf('a'), effectOf('b')] }, async (session) => {
+      const program = session.start()
+      await decide((await asked(session)).id, 'REJECT', { reason: 'not on a Friday', stop: true })
+      await program.ended
+      expect(await session.lines()).toEqual([])
+      expect(await questionsIn(session)).toHaveLength(1)
+      expect(session.model.requests).toHaveLength(endsTurn ? 1 : 3)
+      if (!endsTurn) expect(JSON.stringify(session.model.requests[1])).toContain('told you to stop')
     }))
 
   test('edited: what was approved, or nothing', () =>
@@ -183,5 +195,10 @@ test.skipIf(!installed.includes('claude'))('claude asks the MCP tool approve as 
     await rejected.ended
     expect(await session.lines()).toEqual(['line'])
     expect(JSON.stringify(session.model.requests.at(-1))).toContain('once is enough')
+    const [before, stopped] = [session.model.requests.length, run()]
+    await decide((await prompted(3)).id, 'REJECT', { stop: true })
+    await stopped.ended
+    expect(await session.lines()).toEqual(['line'])
+    expect(session.model.requests).toHaveLength(before + 1)
   }),
 )
