@@ -2,7 +2,9 @@
 import type { Browser } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { hasChromium, openChromium, picture, visit } from '../support/chromium.ts'
-import { openHarness, type Harness } from '../support/harness.ts'
+import { makeFixtures } from '../support/fixtures.ts'
+import { gateFixtures } from '../support/gate-fixtures.ts'
+import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 
 describe.skipIf(!hasChromium)('the question of a coding agent', { timeout: 180_000 }, () => {
   let browser: Browser
@@ -71,8 +73,10 @@ describe.skipIf(!hasChromium)('the question of a coding agent', { timeout: 180_0
       .getByRole('button', { name: /^Approve/ })
       .first()
       .click()
-    // On a phone not every argument has been on the screen: a second press says so.
-    await page.getByRole('button', { name: /^Approve claude\?/ }).click()
+    // On a phone not every argument has been on the screen, unless the checks took long: then a second press says so.
+    const second = page.getByRole('button', { name: /^Approve claude\?/ })
+    await second.or(page.getByText('Approved: ')).first().waitFor()
+    if (await second.isVisible()) await second.click()
     await page.getByText('Approved: ').waitFor()
     expect(await ask('t1', 'Edit', edit)).toBe('allow')
     expect(await ask('t2', 'Write', { file_path: 'notes.md', content: 'x' })).toBe('allow')
@@ -91,6 +95,52 @@ describe.skipIf(!hasChromium)('the question of a coding agent', { timeout: 180_0
     await tab.page.getByLabel('Also approve later calls').check()
     expect(await tab.page.getByLabel('With').innerText()).not.toContain('session')
     await tab.check()
+    await tab.close()
+  })
+
+  test('is rejected and stopped: its session is refused, and the vote says it', async () => {
+    await ask('t5', 'Bash', { command: 'rm -r src' })
+    const { data } = await h.gql('{ approvals(first: 1) { nodes { id } } }')
+    const tab = await visit(browser, h, `/approvals/${data['approvals'].nodes[0].id}`)
+    const { page } = tab
+    await page.locator('.verdict-more > summary').click()
+    await page.getByLabel('If rejected, end the session').check()
+    expect(await page.getByLabel('With').count()).toBe(0)
+    await tab.check()
+    await page.getByRole('button', { name: /^Reject and stop/, disabled: false }).click()
+    await page.getByText('Rejected: ').waitFor()
+    expect(await ask('t6', 'Bash', { command: 'rm -r test' })).toBe('deny')
+    expect((await h.gql('{ approvals(first: 1) { nodes { id } } }')).data).toEqual(data)
+    await page.goto(`${h.url}/approvals?tab=decided`)
+    await page.getByRole('link', { name: 'Decided' }).click()
+    await page.getByText('and ended what asked').waitFor()
+    await tab.close()
+  })
+
+  test('a run can be stopped by whoever may cancel it, and a direct call by nobody', async () => {
+    const gate = gateFixtures(h, await makeFixtures(h))
+    const tool = await gate.gated({ autoApprove: false })
+    const direct = (await gate.call(tool.id))['approval'].id
+    const run = await gate.ask(tool)
+    const [asked] = await gate.pending(run)
+    const { secret } = await gate.key({ role: 'APPROVER' })
+    const choice = 'If rejected, end the run'
+    for (const [id, by] of [
+      [direct, adminKey],
+      [asked!['id'], secret],
+    ]) {
+      const tab = await visit(browser, h, `/approvals/${id}`, { key: by })
+      await tab.page.locator('.verdict-more > summary').click()
+      await tab.page.getByLabel('Also reject later calls').waitFor()
+      expect(await tab.page.getByLabel(/^If rejected/).count()).toBe(0)
+      await tab.close()
+    }
+    const tab = await visit(browser, h, `/approvals/${asked!['id']}`)
+    await tab.page.locator('.verdict-more > summary').click()
+    await tab.page.getByLabel(choice).check()
+    await tab.page.getByRole('button', { name: /^Reject and stop/, disabled: false }).click()
+    await tab.page.getByText('Rejected: ').waitFor()
+    expect(await h.until(run, ['CANCELLED'])).toBeTruthy()
     await tab.close()
   })
 })

@@ -13,6 +13,7 @@ export const voteParts = graphql(`
     via
     reason
     response
+    stop
   }
 `)
 
@@ -30,13 +31,14 @@ export const wayOf = (via: string | null): string | null => (via === null ? null
 export function Votes({ votes, status }: { votes: readonly FragmentOf<typeof voteParts>[]; status: string }) {
   return (
     <ul className="votes lined">
-      {votes.map(({ verdict, by, byName, via, reason, response }) => (
+      {votes.map(({ verdict, by, byName, via, reason, response, stop }) => (
         <li key={`${by} ${verdict}`}>
           <Principal of={{ id: by, name: byName }} />
           <span className="small mute">
             {response !== null
               ? ` ${t('answered in place of the tool')}`
               : !status.startsWith(verdict) && ` ${verdict === 'APPROVE' ? t('approved') : t('rejected')}`}
+            {stop && ` ${t('and ended what asked')}`}
             {via !== null && ` ${wayOf(via)}`}
           </span>
           {(response ?? reason) !== null && (

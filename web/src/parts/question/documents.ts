@@ -57,6 +57,7 @@ export const question = graphql(
         at
         reason
         response
+        stop
         note
       }
       agent {

@@ -1,45 +1,14 @@
-/** Letting later calls pass as well, or rejecting them: for whom, for which arguments, how many and how long. */
-import type { VariablesOf } from '../../api/document.ts'
+/** Letting later calls pass as well, or rejecting them: for whom, for which arguments, how many and how long; or ending what asked. */
+import { useViewer, type Viewer } from '../../api/viewer.ts'
 import { agentCallOf } from './agent-call.tsx'
-import type { decideMutation, Question } from './documents.ts'
+import type { Question } from './documents.ts'
+import { sessionSchema, type GrantChoice, type Verdict } from './grant.ts'
 import { t } from '../../texts/texts.tsx'
 
-type GrantInput = NonNullable<VariablesOf<typeof decideMutation>['input']['grant']>
-
-export type Verdict = 'APPROVE' | 'REJECT'
-
-export interface GrantChoice {
-  /** The verdict that is remembered; null: none is. */
-  of: Verdict | null
-  holder: 'AGENT' | 'CALLER' | 'THREAD'
-  /** SESSION: writes of a coding agent below its working directory. */
-  scope: 'EXACT' | 'SESSION' | 'TOOL'
-  maxUses: number
-  hours: number
-}
-
-export const noGrant: GrantChoice = { of: null, holder: 'THREAD', scope: 'EXACT', maxUses: 10, hours: 1 }
-
-/** The grant as the mutation takes it; null when none is wanted with this verdict. */
-export function grantInput(
-  { of, holder, scope, maxUses, hours }: GrantChoice,
-  verdict: Verdict,
-  question: Question,
-): GrantInput | null {
-  if (of !== verdict) return null
-  const covered =
-    scope === 'SESSION' ? { scope: 'SCHEMA' as const, schema: sessionSchema(question) } : { scope }
-  const grant = { holder, ...covered, expiresInSeconds: Math.round(hours * 3600) }
-  return of === 'APPROVE' ? { ...grant, maxUses } : grant
-}
-
-/** The arguments that all writes of this session have in common; null when more is at stake than such writes. */
-function sessionSchema(question: Question): Record<string, unknown> | null {
-  const call = agentCallOf(question)
-  if (!call || call.effects.join() !== 'write' || !call.session || !call.cwd) return null
-  const { session, cwd, effects } = call
-  const properties = { session: { const: session }, cwd: { const: cwd }, effects: { const: effects } }
-  return { properties, required: Object.keys(properties) }
+/** What a rejection can also end, in words; null when that is nothing, or not this person's to end. */
+function endsOf(question: Question, viewer: Viewer | null): string | null {
+  if (question.generation) return viewer?.may('generations:Cancel') ? t('If rejected, end the run') : null
+  return agentCallOf(question)?.session ? t('If rejected, end the session') : null
 }
 
 const words: Record<Verdict, string> = {
@@ -55,6 +24,7 @@ interface Props {
 
 export function GrantFields({ question, value, onChange }: Props) {
   const set = (part: Partial<GrantChoice>) => onChange({ ...value, ...part })
+  const ends = endsOf(question, useViewer())
   const hasThread = question.generation !== null
   const holder = hasThread || value.holder === 'CALLER' ? value.holder : 'CALLER'
   return (
@@ -70,7 +40,17 @@ export function GrantFields({ question, value, onChange }: Props) {
           {words[verdict]}
         </label>
       ))}
-      {value.of && (
+      {ends && (
+        <label className="row">
+          <input
+            type="checkbox"
+            checked={value.of === 'STOP'}
+            onChange={(event) => set({ of: event.target.checked ? 'STOP' : null })}
+          />
+          {ends}
+        </label>
+      )}
+      {value.of && value.of !== 'STOP' && (
         <div className="grant-fields">
           <label>
             <span>{t('Calls of')}</span>

@@ -210,6 +210,7 @@ function Votes({ question }: { question: Question }) {
             {vote.response !== null && (
               <span className="small mute"> {t('answered in place of the tool')}</span>
             )}
+            {vote.stop && <span className="small mute"> {t('and ended what asked')}</span>}
             {(vote.response ?? vote.reason) && (
               <p>
                 <Foreign text={vote.response ?? vote.reason ?? ''} />

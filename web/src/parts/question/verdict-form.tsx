@@ -13,13 +13,16 @@ import { toast } from '../toasts.tsx'
 import { ClaimActions } from './claim.tsx'
 import { decideMutation, type DecideResult, type Question } from './documents.ts'
 import { editable, readEdit, type Edit } from './edit.ts'
-import { GrantFields, grantInput, noGrant, type GrantChoice, type Verdict } from './grant-fields.tsx'
+import { grantInput, noGrant, type GrantChoice, type Verdict } from './grant.ts'
 import { armMs, useArmed } from './use-armed.ts'
 import { Fault } from '../fault.tsx'
-import { t } from '../../texts/texts.tsx'
+import { restOfTexts, t } from '../../texts/texts.tsx'
 
-/** Most questions are decided as they are: the form for any schema is loaded by those who edit. */
+/** Most questions are decided as they are: the form for any schema, and what is wanted less often, are loaded when they are opened. */
 const EditArguments = lazy(async () => ({ default: (await import('./edit-arguments.tsx')).EditArguments }))
+const GrantFields = lazy(() =>
+  restOfTexts().then(async () => ({ default: (await import('./grant-fields.tsx')).GrantFields })),
+)
 
 /** What is said with a verdict: to the model, and to other approvers. */
 interface Words {
@@ -111,7 +114,7 @@ export function VerdictForm({ question, isAllSeen, isHeld, words, setWords, onDe
           disabled={!isArmed || verdict.isRunning}
           onClick={() => give('REJECT')}
         >
-          {t('Reject')} <KeyHint keys="mod+Backspace" />
+          {grant.of === 'STOP' ? t('Reject and stop') : t('Reject')} <KeyHint keys="mod+Backspace" />
         </button>
         {question.requirement.responses && (
           <Respond
@@ -189,12 +192,17 @@ interface MoreProps {
 
 /** What is wanted less often than a verdict. */
 function More({ question, reload, note, setNote, grant, setGrant }: MoreProps) {
+  const [isOpen, setIsOpen] = useState(false)
   return (
-    <details className="verdict-more">
+    <details className="verdict-more" onToggle={(event) => setIsOpen(event.currentTarget.open)}>
       <summary>{t('More')}</summary>
       <div className="stack">
         <ClaimActions question={question} reload={reload} />
-        <GrantFields question={question} value={grant} onChange={setGrant} />
+        {isOpen && (
+          <Suspense>
+            <GrantFields question={question} value={grant} onChange={setGrant} />
+          </Suspense>
+        )}
         <label>
           <span>{t('Note for other approvers')}</span>
           <textarea
@@ -250,6 +258,7 @@ function useVerdict(question: Question, onDecided: (question: Question) => void,
         ...(note.trim() === '' ? {} : { note: note.trim() }),
         ...(isApproval && edit.state === 'changed' ? { arguments: edit.value } : {}),
         ...(remembered ? { grant: remembered } : {}),
+        ...(grant.of === 'STOP' && !isApproval && !isResponse ? { stop: true } : {}),
       },
     })
     // Without an answer nobody knows whether the verdict was taken: the question itself says it.

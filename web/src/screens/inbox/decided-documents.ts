@@ -32,6 +32,7 @@ const decidedRow = graphql(
         via
         reason
         response
+        stop
         note
       }
       agent {
