@@ -73,7 +73,7 @@ const pollSeconds = 25
  * A hook as a command: everything but a decision blocks the call. It asks again while nobody has decided, also after a restart
  * of the server, as long as its agent lives. The key is in no command line, which every user of the machine can read.
  */
-function commandOf(name: AgentName, setup: HookSetup, decision: string): string {
+function commandOf(name: AgentName, setup: HookSetup, decision: string, more = ''): string {
   const url = `${setup.base}/v1/agent/${name}/hook?wait=${Math.min(pollSeconds, setup.waitSeconds)}&undecided=retry`
   return `body=$(cat); end=$(($(date +%s)+${setup.waitSeconds})); asked=
 while kill -0 $PPID 2>/dev/null; do
@@ -82,7 +82,7 @@ Authorization: Bearer $${keyNameOf(name)}
 KEY
 )
 case $out in
-*'"${decision}"'*200) printf %s "\${out%200}"; exit 0;;
+${more}*'"${decision}"'*200) printf %s "\${out%200}"; exit 0;;
 *425) [ $(date +%s) -lt $end ] || { printf %s "\${out%425}"; exit 0; }; asked=1;;
 *000|*503) [ -n "$asked" ] && [ $(date +%s) -lt $end ] || break; sleep 1;;
 *) break;;
@@ -90,6 +90,9 @@ esac
 done
 echo 'Gatehouse gave no decision. The call was blocked.' >&2; exit 2`
 }
+
+/** Codex takes a plain allow for a fault of the hook, which it tells its user, and goes on: saying nothing is how to agree. */
+const agreed = `*'"permissionDecision":"allow"}}200') printf '{}'; exit 0;;\n`
 
 const headers = "-H @/dev/fd/3 -H 'content-type: application/json'"
 
@@ -159,7 +162,7 @@ export const hookPrograms: Readonly<Record<AgentName, HookProgram>> = {
       withHooks(existing, {
         PreToolUse: groupOf('.*', {
           type: 'command',
-          command: commandOf('codex', setup, 'permissionDecision'),
+          command: commandOf('codex', setup, 'permissionDecision', agreed),
           timeout: programSeconds,
         }),
         PostToolUse: groupOf('.*', {
