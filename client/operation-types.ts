@@ -119,7 +119,7 @@ export interface DecideApprovalInput {
   reason?: string | null
   /** A text that becomes the result of the call in place of that of the tool, for REJECT only, where every gate that stops the call allows responses; at most 20,000 characters, and JSON that fits the outputSchema of the tool, if it has one. Not together with reason. Default: the call is rejected. */
   response?: string | null
-  /** Whether what asked ends too, for REJECT only: the run of the call with the run that started it, which needs generations:Cancel; for the question of a program with an argument session, that session, which is refused for a day whatever else it asks. Any other call is rejected and nothing more. Not together with response or grant. Default: false. */
+  /** Whether the rejection also ends the run of the call and every run that waits for it, which needs generations:Cancel, or the session that a program has named in the argument session, whose later calls are refused for a day. For REJECT only, without response and grant. Default: false. */
   stop?: boolean | null
   /** The verdict about the approval. */
   verdict: Verdict

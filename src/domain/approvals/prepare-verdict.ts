@@ -83,9 +83,9 @@ export const decision = openPart('DecideApprovalInput', 'A verdict about one app
     z
       .boolean()
       .describe(
-        'Whether what asked ends too, for REJECT only: the run of the call with the runs that wait for it, which needs ' +
-          'generations:Cancel; for the question of a program with an argument session, that session, whose later questions are ' +
-          'refused for a day. Any other call is rejected and nothing more. Not together with response or grant.',
+        'Whether the rejection also ends the run of the call and every run that waits for it, which needs generations:Cancel, or ' +
+          'the session that a program has named in the argument session, whose later calls are refused for a day. For REJECT ' +
+          'only, without response and grant.',
       ),
     'false',
   ),

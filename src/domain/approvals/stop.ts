@@ -5,12 +5,12 @@
 import { query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import type { Hint } from '../../store/pubsub/pubsub.ts'
+import type { Owner } from '../../store/work/owner.ts'
 import { mask } from '../../core/scrub.ts'
 import { assertMay, recordChange, type Ctx } from '../access/index.ts'
 import { loadCall } from '../tool-calls/index.ts'
 import { currentArguments, shownArguments, type Approval } from './approval.ts'
 import { insertGrant } from './grants.ts'
-import type { Owner } from '../../store/work/owner.ts'
 
 /** How long whatever else a session asks is refused, in seconds: a day, unless somebody revokes the grant before. */
 const refusedSeconds = 24 * 60 * 60
@@ -38,9 +38,9 @@ export async function runsToEnd(
 }
 
 /**
- * Ends what asked, in the transaction that rejects its call: `runs`, of `runsToEnd`, must be locked. A run that a worker holds is ended by that
- * worker, or by the next one. What is no run, and names no session, has nothing to end. Returns the hints to publish after the
- * commit.
+ * Ends what asked, in the transaction that rejects its call: `runs`, of `runsToEnd`, must be locked. A run that a worker holds is
+ * ended by that worker, or by the next one. What is no run, and names no session, has nothing to end. Returns the hints to publish
+ * after the commit.
  */
 export async function endWhatAsked(
   tx: Database,
@@ -49,7 +49,7 @@ export async function endWhatAsked(
   runs: readonly Owner[],
   root: string[],
 ): Promise<Hint[]> {
-  if (runs.length > 0) return endRuns(tx, ctx, approval, runs)
+  if (runs.length > 0) return cancelChain(tx, ctx, approval, runs)
   const { session } = shownArguments(approval)
   if (typeof session !== 'string' || session === mask) return []
   const { kind } = await loadCall(tx, approval.toolCallId)
@@ -71,7 +71,12 @@ export async function endWhatAsked(
 }
 
 /** As `cancelGeneration` does: the worker of each run ends it. */
-async function endRuns(tx: Database, ctx: Ctx, approval: Approval, runs: readonly Owner[]): Promise<Hint[]> {
+async function cancelChain(
+  tx: Database,
+  ctx: Ctx,
+  approval: Approval,
+  runs: readonly Owner[],
+): Promise<Hint[]> {
   const { id: approvalId, projectId, votes } = approval
   const ids = runs.map(({ id }) => id)
   const ended = await query<{ id: string }>(

@@ -1,6 +1,8 @@
 /** Reject and stop: a run ends with the runs that wait for it, the session of a coding agent is refused, and a call is rejected. */
 import { describe, expect, test } from 'vitest'
 import { callRaw } from '../../support/bridge.ts'
+import { objectSchema } from '../../support/fixtures.ts'
+import { startLoopback } from '../../support/loopback.ts'
 import { useGateFixtures } from '../../support/gate-fixtures.ts'
 import { chainUnder, makeChain } from '../../support/nested-fixtures.ts'
 
@@ -37,7 +39,8 @@ describe('a run', () => {
       agent,
       `call ${first.name} {"amount":1}\ncall ${second.name} {"amount":2}\nthen\nsay never`,
     )
-    const [one, two] = await gate.pending(run)
+    const asked = await gate.pending(run)
+    const [one, two] = [first, second].map(({ name }) => asked.find(({ toolName }) => toolName === name))
     await gate.decide(one!['id'], 'REJECT', stop)
     expect(await ended(run)).toMatchObject({
       status: 'CANCELLED',
@@ -94,6 +97,36 @@ describe('a run', () => {
     }
   })
 
+  test('that a worker holds ends when the call that it has sent is settled', async () => {
+    let answer = () => {}
+    const slow = await startLoopback((_request, response) => (answer = () => response.end('sent')))
+    const config = { http: { url: slow.url, inputSchema: objectSchema({}) } }
+    const send = (await h.mutate('createTool', { name: 'send_slowly', config }, 'tool { id }'))['tool'].id
+    const tool = await gate.gated({ autoApprove: false })
+    const agent = await fixtures.agent({ toolIds: [send, tool.id] })
+    const run = await fixtures.start(
+      agent,
+      `call send_slowly {}\ncall ${tool.name} {"amount":1}\nthen\nsay never`,
+    )
+    await expect.poll(() => slow.seen.length).toBe(1)
+    const asked = async () => {
+      const filter = { toolId: tool.id, statuses: ['PENDING'] }
+      const { data } = await h.gql('query($f: ApprovalFilter) { approvals(filter: $f) { nodes { id } } }', {
+        f: filter,
+      })
+      return data['approvals'].nodes[0]?.id
+    }
+    await expect.poll(asked).toBeTruthy()
+    await gate.decide(await asked(), 'REJECT', stop)
+    answer()
+    expect(await ended(run)).toMatchObject({
+      status: 'CANCELLED',
+      stepCount: 1,
+      toolCalls: [{ status: 'SUCCEEDED' }, { status: 'REJECTED' }],
+    })
+    await slow.close()
+  })
+
   test('also while its agent is paused', async () => {
     const tool = await gate.gated({ autoApprove: false })
     const run = await gate.ask(tool)
@@ -129,6 +162,39 @@ test('a direct call is rejected, and nothing more', async () => {
     structuredContent: { error: { code: 'approval_rejected', reason: words, stop: true } },
   })
   expect((await gate.call(tool.id))['status']).toBe('AWAITING_APPROVAL')
+})
+
+test('only a program that asks first has a session: the argument of another tool, or one that nobody may see, is none', async () => {
+  const inputSchema = { type: 'object', properties: { session: { type: 'string', writeOnly: true } } }
+  const config = {
+    http: {
+      url: `${fixtures.upstream.url}/with-session`,
+      inputSchema: objectSchema({ session: { type: 'string' } }),
+    },
+  }
+  const input = { name: 'with_session', gate: { autoApprove: false } }
+  const server = (await h.mutate('createTool', { ...input, config }, 'tool { id }'))['tool']
+  const client = (
+    await h.mutate(
+      'createTool',
+      { ...input, name: 'hidden_session', config: { client: { inputSchema } } },
+      'tool { id }',
+    )
+  )['tool']
+  const call = await gate.call(server.id, { session: 's' })
+  await gate.decide(call['approval'].id, 'REJECT', stop)
+  const asked = await h.mutate(
+    'askPermission',
+    { toolId: client.id, arguments: { session: 's' }, idempotencyKey: 'hidden' },
+    'toolCall { approval { id } }',
+  )
+  expect(await gate.decide(asked['toolCall'].approval.id, 'REJECT', stop)).toMatchObject({
+    approval: { status: 'REJECTED' },
+  })
+  for (const { id } of [server, client]) {
+    const { data } = await h.gql('query($t: ID!) { grants(toolId: $t) { nodes { id } } }', { t: id })
+    expect(data['grants'].nodes).toEqual([])
+  }
 })
 
 const grant = { scope: 'TOOL', holder: 'CALLER', expiresInSeconds: 60 }
