@@ -40,7 +40,7 @@ const stateful = [
   'test/adversary/{login-in-another-browser,own-logins,secrets,sign-ins}.test.ts',
   'test/domain/upstream/{oauth,replicas}.test.ts',
   'test/web/{own-login,upstream-login}.test.ts',
-  'test/journeys/{exchange,exchange-servers,own-logins,upstreams}.test.ts',
+  'test/journeys/{acts-for,exchange,exchange-servers,own-logins,upstreams}.test.ts',
 ]
 
 /**

@@ -13,6 +13,8 @@ export interface ClientOptions {
   session?: boolean
   /** The project, for keys that may use several. Default: that of the key. */
   projectId?: string
+  /** For the key of a program: the id of the person, or of the key of the person, for whom it acts. Default: for nobody. */
+  actsFor?: string
   /** Default: the global one. */
   fetch?: typeof fetch
   /** Default: the global one. null: events come as server-sent events over fetch, as they do where there is none. */
@@ -28,6 +30,7 @@ export interface ClientOptions {
 export interface Server {
   readonly url: string
   readonly projectId: string | null
+  readonly actsFor: string | undefined
   readonly fetch: typeof fetch
   readonly webSocket: WebSocketClass | null
   readonly retryForMs: number
@@ -45,7 +48,7 @@ export interface Server {
 
 /** Checks the options. Throws TypeError for an address that is none, and without a key or session. */
 export function serverOf(options: ClientOptions): Server {
-  const { key, session = false, onRetry = () => {} } = options
+  const { key, session = false, actsFor, onRetry = () => {} } = options
   if (key === undefined && !session)
     throw new TypeError('createClient needs a key, or session: true in a page.')
   if (typeof key === 'string' && key.trim() === '') throw new TypeError('The key is empty.')
@@ -56,8 +59,15 @@ export function serverOf(options: ClientOptions): Server {
   return {
     url: endpointOf(options.url),
     projectId: options.projectId ?? null,
+    actsFor,
     // fetch of a browser must be called as a function of the window.
-    fetch: (input, init) => send(input, init),
+    fetch: (input, init) =>
+      send(
+        input,
+        actsFor === undefined
+          ? init
+          : { ...init, headers: { ...(init?.headers as object), 'gatehouse-acts-for': actsFor } },
+      ),
     webSocket: found,
     retryForMs: options.retryForMs ?? 60_000,
     timeoutMs: options.timeoutMs ?? 60_000,

@@ -56,7 +56,8 @@ function oneSocket(server: Server, { pingMs, pongMs }: typeof defaultTimes): Tra
     connectionAckWaitTimeout: ackMs,
     connectionParams: async () => {
       const authorization = await server.authorization()
-      return authorization ? { authorization } : {}
+      const { actsFor } = server
+      return { ...(authorization && { authorization }), ...(actsFor !== undefined && { actsFor }) }
     },
     on: {
       ping: (isReceived) => {

@@ -11,11 +11,13 @@ import { clientAddress, connectionName, countedAddress, networksOf } from './cor
 import { AppError } from './core/errors.ts'
 import { traceContextOf } from './core/telemetry/unit.ts'
 import {
+  actingFor,
   assertUnbound,
   createAuthenticator,
   createAddressLimit,
   createKeyUses,
   createSessionAuthenticator,
+  personNamedIn,
   sessionCookie,
   type AddressLimit,
   type Ctx,
@@ -42,8 +44,11 @@ export interface Callers {
    * key.
    */
   ctxOf(caller: Credentials): Promise<Ctx>
-  /** Takes requests from the rate limit of the caller; throws LIMITED. */
-  take(ctx: Ctx, requests: number): Promise<void>
+  /**
+   * Takes requests from the rate limit of the caller, and returns its context with the person for whom it says it acts, as
+   * `actingFor`. Throws LIMITED, and what `actingFor` throws.
+   */
+  admit(ctx: Ctx, requests: number, actsFor: unknown): Promise<Ctx>
   contextOf: ContextOf
   /**
    * The token in the session cookie of a request for which it counts: a POST of JSON or an upgrade from a page of this
@@ -80,19 +85,19 @@ export function createCallers(
     services,
     closers,
   )
-  const take = (ctx: Ctx, requests: number) => services.rates.takeRequests(ctx.principal, requests)
-  const contextOf: ContextOf = async ({ authorization, session, shown, ...request }) => {
+  const contextOf: ContextOf = async ({ authorization, session, shown, actsFor, ...request }) => {
     if (authorization === null && session === null) {
       takeOne(anonymous, countedAddress(request.remoteAddress ?? ''))
       return makeContext(null, models, request.requestId, config.maxAnswerBytes)
     }
     const resources = [`${address.url}/graphql`]
-    const ctx =
+    const caller =
       authorization === null
         ? asShown(await bySession(session!, request), shown)
         : await ctxOf({ secret: tokenOf(authorization), resources, ...request })
-    if (authorization !== null && session !== null) await assertSame(ctx, () => bySession(session, request))
-    await take(ctx, 1)
+    if (authorization !== null && session !== null)
+      await assertSame(caller, () => bySession(session, request))
+    const ctx = await admit(caller, 1, actsFor)
     assertUnbound(ctx.principal)
     return makeContext(ctx, models, request.requestId, config.maxAnswerBytes)
   }
@@ -104,12 +109,11 @@ export function createCallers(
       requestId: randomUUID(),
       trace: traceContextOf(request.headers),
     })
-    await take(ctx, 1)
-    return ctx
+    return admit(ctx, 1, personNamedIn(request.headers))
   }
   return {
     ctxOf,
-    take,
+    admit,
     contextOf,
     sessionOf: (request) => sessionOf(request, address.url),
     signIn,
@@ -125,6 +129,11 @@ export function createCallers(
     connectionName: (remoteAddress) => connectionName(remoteAddress, trusted),
     takeAnonymous: (request) => anonymous.take(countedAddress(addressOf(request) ?? '')),
   }
+}
+
+async function admit(ctx: Ctx, requests: number, actsFor: unknown): Promise<Ctx> {
+  await ctx.rates.takeRequests(ctx.principal, requests)
+  return actingFor(ctx, actsFor)
 }
 
 /** Finds the callers of all requests, and counts those of addresses that guess. */

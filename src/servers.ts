@@ -98,7 +98,7 @@ export async function openServers(setup: ServerSetup, parts: ServerParts): Promi
     ? makeMcp({
         services,
         contextOf: callers.ctxOf,
-        take: callers.take,
+        admit: callers.admit,
         addressOf: callers.addressOf,
         publicUrl: () => address.url,
         issuer: config.oidc?.issuer ?? null,

@@ -39,8 +39,10 @@ export function modernRpc(
   method: string,
   params: Params,
   capabilities: object = {},
+  more: Record<string, string> = {},
 ): Promise<RpcAnswer> {
-  return rpc(url, key, modernMessage(method, params, capabilities), modernHeaders(method, params))
+  const headers = { ...modernHeaders(method, params), ...more }
+  return rpc(url, key, modernMessage(method, params, capabilities), headers)
 }
 
 /** Sends a modern request and returns its response while the server may still stream it. The signal disconnects. */

@@ -18,7 +18,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { AppError, notFound } from '../../core/errors.ts'
 import { rateHeaders } from '../../core/buckets.ts'
 import { traceContextOf, type TraceContext } from '../../core/telemetry/unit.ts'
-import type { Ctx, Services } from '../../domain/access/index.ts'
+import { personNamedIn, type Ctx, type Services } from '../../domain/access/index.ts'
 import { disconnectSignal, sendJson } from '../http/replies.ts'
 import { pathOf, type ReadBody, type RouteGroup } from '../http/route.ts'
 import {
@@ -51,8 +51,11 @@ export interface McpOptions {
   services: Services
   /** Authenticates; throws UNAUTHENTICATED, or LIMITED when the address tries too often without a valid key. */
   contextOf(credentials: Credentials): Promise<Ctx>
-  /** Takes so many messages from the caller's rate limit; throws LIMITED with the time to wait. */
-  take(ctx: Ctx, messages: number): Promise<void>
+  /**
+   * Takes so many messages from the caller's rate limit, and returns its context with the person for whom it says it acts.
+   * Throws LIMITED with the time to wait, INVALID and FORBIDDEN.
+   */
+  admit(ctx: Ctx, messages: number, actsFor: unknown): Promise<Ctx>
   /** The address of the client, behind trusted proxies. */
   addressOf(request: IncomingMessage): string | null
   /** The base URL that tokens are issued for. */
@@ -102,14 +105,16 @@ async function serve(
   try {
     if (refuseEarly(options, http, response, endpoint)) return
     // Authenticates before a byte of the body is read.
-    const ctx = await authenticateRequest(options, http, endpoint)
-    const bytes = http.method === 'POST' ? await readBody(ctx.principal.id) : undefined
+    const caller = await authenticateRequest(options, http, endpoint)
+    const bytes = http.method === 'POST' ? await readBody(caller.principal.id) : undefined
     if (bytes === null) return
     const body = parseBody(bytes)
     if ('fault' in body && body.fault === 'too_many_values') return refuse(tooManyValues, 'invalid_request')
     const value = 'value' in body ? body.value : undefined
     messageId = messageIdOf(value)
-    await options.take(ctx, messageCount(value)).finally(() => setRateHeaders(ctx, response))
+    const ctx = await options
+      .admit(caller, messageCount(value), personNamedIn(http.headers))
+      .finally(() => setRateHeaders(caller, response))
     if ('fault' in body)
       return sendJson(response, 400, rpcError(null, codes.parse, 'Parse error', { type: 'parse_error' }))
     if ('number' in body) {

@@ -17,6 +17,9 @@ export {
 export { type Limits, createAddressLimit, type AddressLimit, type Quota } from './limits/limiter.ts'
 export {
   type Principal,
+  actsForOf,
+  askerOf,
+  hasAsked,
   isSubject,
   keepSubject,
   principalKind,
@@ -45,6 +48,8 @@ export {
   recallEqual,
   recallRequest,
   rememberRequest,
+  requestHashOf,
+  type Asker,
   spendOnce,
 } from './context/idempotency.ts'
 export {
@@ -96,6 +101,7 @@ export {
   publishSurface,
   asAppError,
 } from './context/operation.ts'
+export { actingFor, personActedFor, personNamedIn } from './principals/acting-for.ts'
 export {
   isWithinReach,
   reachablePrincipals,

@@ -28,6 +28,8 @@ export interface Question {
   /** For CLIENT: how long the client has for the output after the approval, in milliseconds. */
   clientTimeoutMs: number | null
   requestedBy: string
+  /** For whom the requester acts; null for itself. It is asked for as a part of the requirement. */
+  actsFor: string | null
 }
 
 export interface NewApproval extends Question {
@@ -35,7 +37,9 @@ export interface NewApproval extends Question {
   digest: string
 }
 
-export function newApproval({ masterKey }: Pick<Services, 'masterKey'>, question: Question): NewApproval {
+export function newApproval({ masterKey }: Pick<Services, 'masterKey'>, asked: Question): NewApproval {
+  const { requirement, actsFor } = asked
+  const question = { ...asked, requirement: { ...requirement, ...(actsFor === null ? {} : { actsFor }) } }
   const digest = digestOf(masterKey, question.tool, { ...question, arguments: question.merged })
   return { ...question, id: newId('approval'), digest }
 }

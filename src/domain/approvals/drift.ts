@@ -70,6 +70,7 @@ export async function driftOf(
     onApprove: approval!.onApprove,
     clientTimeoutMs: approval!.clientTimeoutMs,
     requestedBy: call.requestedBy,
+    actsFor: call.actsFor,
   }
   return { reason: 'TOOL_CHANGED', tool, again: newApproval(services, question), masks }
 }

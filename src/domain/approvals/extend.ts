@@ -12,7 +12,7 @@ import { insertEntries } from '../audit/index.ts'
 import { approvalExtended, hintsOf, ownerUpdate, type UpdatedOwner } from '../events/index.ts'
 import { approvalPayload, type Approval } from './approval.ts'
 import { assertOpen, conflict, findDecidable, readNow, type Decidable, whatOf } from './read.ts'
-import { personsIn, whyNot, type Persons } from './rights.ts'
+import { hasRequested, personsIn, whyNot, type Persons } from './rights.ts'
 
 /** The latest deadline, counted from the question: as long as a gate may allow at most. */
 const longestMs = 7 * 24 * 3_600_000
@@ -88,10 +88,10 @@ const isNoLonger = ({ expiresAt }: Approval, until: Date) => until.getTime() <= 
 /** Why this caller may not give an approval longer time, beyond the right to decide it. Pure. */
 function whyNotExtend(
   { principal }: Pick<Ctx, 'principal'>,
-  { requestedBy }: Pick<Approval, 'requestedBy'>,
+  approval: Approval,
   persons: Persons,
 ): string | null {
-  return persons.get(requestedBy) === persons.get(principal.id)
+  return hasRequested(principal.id, approval, persons)
     ? 'Whoever requested the call cannot give it longer time: another person must.'
     : null
 }

@@ -75,7 +75,8 @@ export async function evaluateGate(
   const { merged } = prepared
   const requirement = judgeGate([ownGateOf(tool)], merged, trial.projectId)
   if (!requirement) return { requirement, grantId: null, passes: false }
-  const holder = { agentId: null, threadId: null, requestedBy: ctx.principal.id }
+  const { id: requestedBy, actsFor = null } = ctx.principal
+  const holder = { agentId: null, threadId: null, requestedBy, actsFor }
   const grants = await findGrants(ctx.db, [tool.id], holder)
   const [grant] = answersTo(grants, { tool, merged, requirement })
   return { requirement, grantId: grant?.id ?? null, passes: grant !== undefined && !isRefusal(grant) }

@@ -205,6 +205,8 @@ export interface Holder {
   agentId: string | null
   threadId: string | null
   requestedBy: string
+  /** For whom the requester acts; null for itself. */
+  actsFor: string | null
 }
 
 /**
@@ -215,7 +217,7 @@ export type UsableGrant = Grant & { met: Requirement; said: Rejection }
 
 /**
  * The usable grants for these tools, earliest end first. Whoever holds a grant, it counts only for calls of the requester
- * whose call was approved with it. Takes no use.
+ * whose call was approved with it, and for the same person. Takes no use.
  */
 export async function findGrants(
   db: Database,
@@ -223,13 +225,14 @@ export async function findGrants(
   holder: Holder,
 ): Promise<UsableGrant[]> {
   if (toolIds.length === 0) return []
-  const { agentId, threadId, requestedBy } = holder
+  const { agentId, threadId, requestedBy, actsFor } = holder
   const rows = await selectRows<typeof grants, Pick<UsableGrant, 'met' | 'said'>>(
     db,
     grants,
     sql`where tool_id in ${[...toolIds]} and ${inForce}
       and (agent_id = ${agentId} or thread_id = ${threadId} or requested_by = ${requestedBy})
-      and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy})
+      and exists (select from approvals as a where a.id = grants.approval_id and a.requested_by = ${requestedBy}
+        and a.requirement->>'actsFor' is not distinct from ${actsFor}::text)
       order by expires_at, id`,
     sql`, (select a.requirement from approvals as a where a.id = grants.approval_id) as met,
       (select a.votes -> -1 from approvals as a where a.id = grants.approval_id) as said`,

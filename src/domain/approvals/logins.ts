@@ -38,6 +38,7 @@ export function loginQuestion(
     onApprove: 'RUN',
     clientTimeoutMs: null,
     requestedBy: call.requestedBy,
+    actsFor: call.actsFor,
   })
 }
 

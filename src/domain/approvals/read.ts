@@ -34,8 +34,10 @@ export async function getApprovals(ctx: Ctx, ids: readonly string[]): Promise<(A
   )
 }
 
-function bondOf(ctx: Ctx, { requestedBy: by }: Approval): Bond {
-  return { by, reached: decides(ctx) }
+/** A person for whom a program acts reaches the question that asks for the login of that person. */
+function bondOf(ctx: Ctx, { requestedBy: by, requirement: { loginOf, actsFor } }: Approval): Bond {
+  const isAsked = loginOf !== undefined && [loginOf, actsFor].includes(ctx.principal.id)
+  return { by, reached: isAsked || decides(ctx) }
 }
 
 /**

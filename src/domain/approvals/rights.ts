@@ -11,26 +11,39 @@ import { resourceOf } from '../tools/index.ts'
 /** The person behind each key of a decision (see `personsOf`), by key id. */
 export type Persons = ReadonlyMap<string, string>
 
-/** The persons behind the caller, the requester and the voters. */
+type Requested = Pick<Approval, 'requestedBy' | 'requirement'>
+
+/** Who has requested the call: a program, and the person for whom it acts. */
+function requestersOf({ requestedBy, requirement: { actsFor } }: Requested): string[] {
+  return actsFor === undefined ? [requestedBy] : [requestedBy, actsFor]
+}
+
+/** Whether the person behind this principal has requested the call. Pure. */
+export function hasRequested(id: string, approval: Requested, persons: Persons): boolean {
+  return requestersOf(approval).some((one) => persons.get(one) === persons.get(id))
+}
+
+/** The persons behind the caller, the requesters and the voters. */
 export function personsIn(
   db: Database,
   { principal }: Pick<Ctx, 'principal'>,
-  { requestedBy, votes }: Pick<Approval, 'requestedBy' | 'votes'>,
+  approval: Requested & Pick<Approval, 'votes'>,
 ): Promise<Persons> {
-  return personsOf(db, [principal.id, requestedBy, ...votes.map((vote) => vote.by)])
+  return personsOf(db, [principal.id, ...requestersOf(approval), ...approval.votes.map((vote) => vote.by)])
 }
 
 /** Why this caller may not decide this approval now, as a message for the caller; null when it may. Pure. */
 export function whyNot(
   { principal }: Pick<Ctx, 'principal'>,
-  { requirement, requestedBy, escalatedAt }: Pick<Approval, 'requirement' | 'requestedBy' | 'escalatedAt'>,
+  approval: Requested & Pick<Approval, 'escalatedAt'>,
   persons: Persons,
 ): string | null {
   const { id, role, votes } = principal
+  const { requirement, requestedBy, escalatedAt } = approval
   if (requirement.loginOf)
     return 'Nobody decides about this: the call goes on when the person for whom it is made has logged in, with logInToUpstream.'
   if (!votes) return 'This key is marked as a program and cannot decide. Use a key of a person.'
-  if (requirement.excludeRequester && persons.get(requestedBy) === persons.get(id))
+  if (requirement.excludeRequester && hasRequested(id, approval, persons))
     return requestedBy === id
       ? 'The key that requested this call may not decide about it: use another key.'
       : 'This key belongs to the person who requested this call: another person must decide about it.'
@@ -54,7 +67,7 @@ export function hasApproved(
  * statement for all of them, and no entry in the audit.
  */
 export async function whyNotDecide(ctx: Ctx, approvals: readonly Approval[]): Promise<(string | null)[]> {
-  const ids = approvals.flatMap((one) => [one.requestedBy, ...one.votes.map((vote) => vote.by)])
+  const ids = approvals.flatMap((one) => [...requestersOf(one), ...one.votes.map((vote) => vote.by)])
   const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
   const now = ctx.clock.now()
   return approvals.map((approval) => {
@@ -74,7 +87,7 @@ export async function whyNotDecide(ctx: Ctx, approvals: readonly Approval[]): Pr
  * rights, and the requirement does not exclude it. No entry in the audit.
  */
 export async function isAsked(ctx: Ctx, approvals: readonly Approval[]): Promise<boolean[]> {
-  const ids = approvals.map(({ requestedBy }) => requestedBy)
+  const ids = approvals.flatMap(requestersOf)
   const persons = await personsOf(ctx.db, [ctx.principal.id, ...ids])
   return approvals.map(
     (approval) =>
@@ -99,7 +112,10 @@ export async function mayDecide(ctx: Ctx, projectId: string): Promise<SQL> {
       select 1 from jsonb_array_elements(requirement->'approvers') as list
       where not coalesce(list @> ${role}, false) and not ${isAdmin}
     )
-    and (requirement->>'excludeRequester' is distinct from 'true' or requested_by not in (${mine}))
+    and (
+      requirement->>'excludeRequester' is distinct from 'true'
+      or not exists (select from (${mine}) as m(id) where m.id in (requested_by, requirement->>'actsFor'))
+    )
     and not exists (
       select 1 from jsonb_array_elements(votes) as vote
       where vote->>'by' in (${mine})

@@ -52,7 +52,7 @@ export async function startAgentRun(ctx: Ctx, input: AgentRunInput): Promise<Gen
     ...(input.attachments?.length ? { attachments: input.attachments } : {}),
   }
   const { projectId } = agent
-  const asked = { projectId, principalId: ctx.principal.id, operation, request: words }
+  const asked = { projectId, principal: ctx.principal, operation, request: words }
   // The first words of a session are the same request in every session: many clients open one for each call. Later words
   // mean what their conversation says.
   const goesOn = key === null && !conversationId && threadId && (await hasOtherRuns(ctx.db, asked, threadId))

@@ -3,7 +3,7 @@ import { errorResult, type ToolResult } from '../../core/content.ts'
 import { notFound } from '../../core/errors.ts'
 import { kindOfId } from '../../core/ids.ts'
 import { isJsonObject, type Json, type JsonObject, writeJson } from '../../core/json.ts'
-import type { Ctx } from '../access/index.ts'
+import { hasAsked, type Ctx } from '../access/index.ts'
 import { hasAskedUnder, loadApprovals, loadPendingUnder, type Approval } from '../approvals/index.ts'
 import { answerCall, cancelCall, batchLoadCall, noteFetched, waitFor, type Patience } from '../calls/index.ts'
 import {
@@ -142,7 +142,7 @@ function unansweredRequests({ asked }: ToolCall): Record<string, InputRequest> {
 
 async function readRun(ctx: Ctx, id: string): Promise<CallHandle> {
   const [generation] = await getGenerations(ctx, [id])
-  if (!generation || generation.requestedBy !== ctx.principal.id) throw notFound('generation', id)
+  if (!generation || !hasAsked(ctx.principal, generation)) throw notFound('generation', id)
   const pending = generation.storedStatus === 'WAITING' ? await loadPendingUnder(ctx.db, id) : []
   return {
     id,

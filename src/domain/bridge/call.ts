@@ -2,7 +2,7 @@
 import { AppError, invalid, notFound } from '../../core/errors.ts'
 import { check, text } from '../../core/check.ts'
 import { withProof, type Basis } from '../basis/index.ts'
-import { allows, assertMay, assertStillValid, basisOf, holds, type Ctx } from '../access/index.ts'
+import { allows, assertMay, assertStillValid, basisOf, hasAsked, holds, type Ctx } from '../access/index.ts'
 import type { AttachmentsInput } from '../files/index.ts'
 import { findAgent, type Agent } from '../agents/index.ts'
 import { attachTo, createCall, runCreated, type CallRequest } from '../calls/index.ts'
@@ -169,7 +169,7 @@ export async function commitCall(ctx: Ctx, request: CallRequest): Promise<Commit
 /** A call that the caller itself made over MCP. NOT_FOUND for every other call. Action `tools:Call`. */
 export async function findOwnCall(ctx: Ctx, id: string): Promise<ToolCall> {
   const call = await findDirectCall(ctx, id)
-  if (call.requestedBy !== ctx.principal.id || call.source !== 'BRIDGE') throw notFound('tool call', id)
+  if (!hasAsked(ctx.principal, call) || call.source !== 'BRIDGE') throw notFound('tool call', id)
   await assertMay(ctx, 'tools:Call', call.projectId, `tool/${call.toolId}`, { by: call.requestedBy })
   return call
 }

@@ -141,7 +141,7 @@ async function complete(
   const { id, projectId } = tool
   const details = { completion: true, agentId: agent.id }
   await recordChange(ctx.db, ctx, { projectId, action: 'tools:Read', resource: `tool/${id}`, details })
-  const requestedBy = ctx.principal.id
+  const { id: requestedBy, actsFor = null } = ctx.principal
   const timeoutMs = timeoutOf(ctx, tool)
-  return completeArgument(ctx, { id, projectId, requestedBy, timeoutMs, signal, relay, params })
+  return completeArgument(ctx, { id, projectId, requestedBy, actsFor, timeoutMs, signal, relay, params })
 }

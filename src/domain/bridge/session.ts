@@ -3,7 +3,7 @@ import { newId } from '../../core/ids.ts'
 import { purposeKey, sameText, sign } from '../../core/signing.ts'
 import { query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
-import type { Ctx, Services } from '../access/index.ts'
+import { askerOf, type Ctx, type Services } from '../access/index.ts'
 import { findAgent } from '../agents/index.ts'
 import { closeThread, isThreadClosed } from '../threads/index.ts'
 import type { LogLevel } from '../upstream/index.ts'
@@ -102,5 +102,5 @@ function signatureOf(
   parts: (string | number)[],
 ): string {
   const key = purposeKey(masterKey, 'mcp session')
-  return sign(key, [principal.id, ...parts]).slice(0, 32)
+  return sign(key, [askerOf(principal), ...parts]).slice(0, 32)
 }

@@ -254,7 +254,7 @@ function createAtGate(ctx: Ctx, request: CallRequest, id: string, paused: boolea
  */
 async function createPlain(ctx: Ctx, request: CallRequest, id: string, tries: number): Promise<Created> {
   const { via, basis } = request
-  const none = via && { awaitedBy: ctx.principal.id, awaitedHash: requestHash(request, via) }
+  const none = via && { awaitedBy: ctx.principal.id, awaitedHash: requestHash(ctx, request, via) }
   const call = newCall({ id, ...rowOf(ctx, request) }, { ...basis, ...none }, droppedOf(ctx, request, id))
   const inserted = tries === 0 ? await insertSent(ctx, call) : (await insertCalls(ctx, [call]))[0]
   if (!inserted) throw new StaleReadError()
@@ -301,7 +301,7 @@ function remembered(
   { operation, key, request }: NonNullable<CallRequest['idempotency']>,
   id: string,
 ): Promise<string | null> {
-  const who = { projectId, principalId: ctx.principal.id, operation, key }
+  const who = { projectId, principal: ctx.principal, operation, key }
   return rememberRequest(tx, { ...who, request }, id)
 }
 

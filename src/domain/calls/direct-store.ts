@@ -212,8 +212,9 @@ async function stopForLogin(
   call: ToolCall,
   question: NewApproval,
 ): Promise<ToolCall> {
-  const { agentId, runtimeName, arguments: args, attachments } = call
-  const requestHash = agentId && hashOfRequest({ agentId, runtimeName, args, attachments })
+  const { agentId, runtimeName, arguments: args, attachments, actsFor } = call
+  const asker = actsFor === null ? {} : { actsFor }
+  const requestHash = agentId && hashOfRequest(asker, { agentId, runtimeName, args, attachments })
   const how = { requestHash, proof: underLease(held), isOwnRow: true }
   const ask = () => writeQuestion(services, call, changesOfLogin(call, question, how), [])
   const asked = await whenAnswered(ask, services.limits.leaseMs, true)

@@ -39,7 +39,7 @@ export async function execute<Settled>(
   call: ToolCall,
   how: Execution<Settled>,
 ): Promise<Settled | null> {
-  const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now())
+  const requester = rememberedPrincipal(services.db, call.requestedBy, services.clock.now(), call.requester)
   const remembered = { requester, agreed: how.agreed }
   const next = await withProof<Remembered, Remembered, Next<Settled>>({
     remembered: requester || how.agreed ? remembered : null,

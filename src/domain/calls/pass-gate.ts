@@ -2,7 +2,7 @@
  * A new call at the gate, permitted and without a row yet: it is sent at once, let through or refused by a grant,
  * stopped with an approval, or joined with a waiting one.
  */
-import { hashJson, type JsonObject } from '../../core/json.ts'
+import type { JsonObject } from '../../core/json.ts'
 import { type Basis, awaitedCall } from '../basis/index.ts'
 import type { Attachment } from '../files/index.ts'
 import { judgeGate, type GatePolicy, type Requirement } from '../gates/index.ts'
@@ -22,7 +22,7 @@ import { query, type Database } from '../../store/db/database.ts'
 import { selectRows, type Values } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { toolCalls } from '../../store/db/tables/tools.ts'
-import type { Ctx } from '../access/index.ts'
+import { requestHashOf, type Asker, type Ctx } from '../access/index.ts'
 import {
   findGrants,
   insertApprovals,
@@ -65,19 +65,27 @@ export interface CallRequest {
  * Hash by which two requests of the same caller over the bridge count as the same one, in whichever session: many clients
  * open one for each call.
  */
-export function requestHash({ tool, prepared, attachments }: CallRequest, { agentId }: Via): string {
-  return hashOfRequest({ agentId, runtimeName: tool.runtimeName, args: prepared.arguments, attachments })
+export function requestHash(
+  { principal }: Pick<Ctx, 'principal'>,
+  { tool, prepared, attachments }: CallRequest,
+  { agentId }: Via,
+): string {
+  const { runtimeName } = tool
+  return hashOfRequest(principal, { agentId, runtimeName, args: prepared.arguments, attachments })
 }
 
 /** The same of a call that it has made. */
-export function hashOfRequest(call: {
-  agentId: string
-  runtimeName: string
-  args: JsonObject | null
-  attachments: readonly Attachment[] | null
-}): string {
+export function hashOfRequest(
+  asker: Pick<Asker, 'actsFor'>,
+  call: {
+    agentId: string
+    runtimeName: string
+    args: JsonObject | null
+    attachments: readonly Attachment[] | null
+  },
+): string {
   // Null stands where earlier releases had the thread of the session.
-  return hashJson([call.agentId, null, call.runtimeName, call.args, call.attachments ?? []])
+  return requestHashOf(asker, [call.agentId, null, call.runtimeName, call.args, call.attachments ?? []])
 }
 
 /** The arguments that gates evaluate and people approve, including the attached files. */
@@ -123,7 +131,7 @@ export async function passGate(
   const started = callStarted({ id, runtimeName: tool.runtimeName, stepIndex: null }, 1)
   const passed = (row: GatedRow['row']): GatedRow =>
     paused
-      ? { row: { ...row, status: 'PROPOSED', ...awaitedBy(request) }, isSent: false, event: null }
+      ? { row: { ...row, status: 'PROPOSED', ...awaitedBy(ctx, request) }, isSent: false, event: null }
       : { row, isSent: true, event: started }
   // Also when the gate or pause is gone that stopped the first.
   const known = via && !request.idempotency ? await findAwaited(tx, ctx, request, via) : null
@@ -161,6 +169,7 @@ async function stopped(
     onApprove: 'RUN',
     clientTimeoutMs: null,
     requestedBy: ctx.principal.id,
+    actsFor: ctx.principal.actsFor ?? null,
   })
   await query(
     tx,
@@ -173,7 +182,7 @@ async function stopped(
       )
       ${insertApprovals([question])}`,
   )
-  const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, ...awaitedBy(request) }
+  const row = { status: 'AWAITING_APPROVAL', approvalId: question.id, ...awaitedBy(ctx, request) }
   return { row, isSent: false, event: requestEvent(question) }
 }
 
@@ -188,14 +197,15 @@ async function answerOf(
     agentId: via?.agentId ?? null,
     threadId: via?.threadId ?? null,
     requestedBy: ctx.principal.id,
+    actsFor: ctx.principal.actsFor ?? null,
   }
   const grants = await findGrants(tx, [tool.id], holder)
   return takeAnswer(tx, grants, { tool, merged: gateArguments(request), requirement })
 }
 
 /** How the same request over the bridge finds the call that waits, and its outcome. */
-function awaitedBy(request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'requestHash'> {
-  return request.via ? { awaited: true, requestHash: requestHash(request, request.via) } : {}
+function awaitedBy(ctx: Ctx, request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'requestHash'> {
+  return request.via ? { awaited: true, requestHash: requestHash(ctx, request, request.via) } : {}
 }
 
 /**
@@ -203,7 +213,7 @@ function awaitedBy(request: CallRequest): Pick<GatedRow['row'], 'awaited' | 'req
  * once, on any replica, one is the first, and the others wait for the end of its transaction.
  */
 async function findAwaited(tx: Database, ctx: Ctx, request: CallRequest, via: Via): Promise<ToolCall | null> {
-  const hash = requestHash(request, via)
+  const hash = requestHash(ctx, request, via)
   const identity = `${ctx.principal.id} ${hash}`
   // A statement of its own: the next one must see what was committed while this one waited.
   await query(tx, sql`select pg_advisory_xact_lock(hashtextextended(${identity}, 0))`)

@@ -136,13 +136,18 @@ const digestOf = (part: string | null): string =>
     .update(part ?? '')
     .digest('base64url')
 
-/** The name of the call, which is another one each time where the agent gives no id. */
-const nameOfCall = ({ agent, session, callId }: AgentCall): string =>
-  `${nameOf(agent)} ${digestOf(session)} ${callId === null ? randomUUID() : digestOf(callId)}`
+/**
+ * The name of the call, which is another one each time where the agent gives no id, and for each person for whom a program
+ * acts.
+ */
+function nameOfCall({ principal }: Ctx, { agent, session, callId }: AgentCall): string {
+  const own = `${nameOf(agent)} ${digestOf(session)} ${callId === null ? randomUUID() : digestOf(callId)}`
+  return principal.actsFor === undefined ? own : `${own} ${principal.actsFor}`
+}
 
 /** Where the names of the caller's calls are remembered. */
 const memoryOf = (ctx: Ctx, projectId: string) =>
-  ({ projectId, principalId: ctx.principal.id, operation: 'tools:Call' }) as const
+  ({ projectId, principal: ctx.principal, operation: 'tools:Call' }) as const
 
 interface Place {
   projectId: string
@@ -161,7 +166,8 @@ async function callsOfSession(
     ctx.db,
     toolCalls,
     sql`where project_id = ${projectId} and status in ${[...statuses]} and status <> 'SUCCEEDED' and tool_id = ${toolId}
-      and requested_by = ${ctx.principal.id} and arguments->>'session' is not distinct from ${session}::text
+      and requested_by = ${ctx.principal.id} and requester->>'actsFor' is not distinct from ${ctx.principal.actsFor ?? null}::text
+      and arguments->>'session' is not distinct from ${session}::text
       order by created_at desc, id desc limit 20`,
   )
   return rows.map(toolCallOf)
@@ -172,7 +178,7 @@ async function callsOfSession(
  * repeat what they were told to try again. Any other call is a new one: a permission that was given is not reused.
  */
 async function keyOf(ctx: Ctx, place: Place, call: AgentCall, given: JsonObject): Promise<string> {
-  const own = nameOfCall(call)
+  const own = nameOfCall(ctx, call)
   const memory = memoryOf(ctx, place.projectId)
   if (call.callId !== null && (await recallRequest(ctx.db, { ...memory, key: own }))) return own
   const waiting = await callsOfSession(ctx, place, call.session, [
@@ -210,7 +216,7 @@ export async function reportAsAgent(
 
 async function callOfId(ctx: Ctx, projectId: string, call: AgentCall): Promise<ToolCall | null> {
   if (call.callId === null) return null
-  const id = await recallRequest(ctx.db, { ...memoryOf(ctx, projectId), key: nameOfCall(call) })
+  const id = await recallRequest(ctx.db, { ...memoryOf(ctx, projectId), key: nameOfCall(ctx, call) })
   return id === null ? null : loadCall(ctx.db, id)
 }
 

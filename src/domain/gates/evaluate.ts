@@ -32,6 +32,13 @@ export const requirementShape = part(
           'on. Null: approvers decide.',
       )
       .optional(),
+    actsFor: view
+      .principal(
+        'actsFor',
+        'The person for whom the program acts that requested the call, who counts as a requester too; null when the requester ' +
+          'acts alone.',
+      )
+      .optional(),
   },
 )
 export type Requirement = z.output<typeof requirementShape>

@@ -2,18 +2,17 @@
  * Requests without an idempotency key: one that equals a request whose run still runs or waits at the gate, or whose answer
  * was lost, joins it, so that nobody is asked twice for one intent.
  */
-import { hashJson } from '../../core/json.ts'
 import { nowPlus, query, type Database } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { awaitedRequests } from '../../store/db/tables/generations.ts'
 import { insertSelect } from '../../store/db/rows.ts'
-import type { Ctx } from '../access/index.ts'
+import { requestHashOf, type Asker, type Ctx } from '../access/index.ts'
 import { whenLost } from '../calls/index.ts'
 import type { Generation } from './generation.ts'
 
 export interface AwaitedRequest {
   projectId: string
-  principalId: string
+  principal: Asker
   operation: string
   /** Everything in the request that changes the run. */
   request: unknown
@@ -36,8 +35,9 @@ export async function joinAwaited(
   windowMs: number,
 ): Promise<string | null> {
   if (windowMs === 0) return null
-  const { projectId, principalId, operation } = caller
-  const requestHash = hashJson(request)
+  const { projectId, principal, operation } = caller
+  const principalId = principal.id
+  const requestHash = requestHashOf(principal, request)
   // A run that this statement cannot see yet has not ended, and no gate has stopped it.
   const fresh = await query(
     tx,
@@ -93,7 +93,7 @@ export async function joinAwaited(
  */
 export async function hasOtherRuns(
   db: Database,
-  { projectId, principalId, operation, request }: AwaitedRequest,
+  { projectId, principal, operation, request }: AwaitedRequest,
   threadId: string,
 ): Promise<boolean> {
   const rows = await query(
@@ -105,9 +105,9 @@ export async function hasOtherRuns(
         from awaited_requests as w
         where w.generation_id = g.id
           and w.project_id = ${projectId}
-          and w.principal_id = ${principalId}
+          and w.principal_id = ${principal.id}
           and w.operation = ${operation}
-          and w.request_hash = ${hashJson(request)}
+          and w.request_hash = ${requestHashOf(principal, request)}
           and not (w.delivered and g.finished_at is not null)
       )
       limit 1`,

@@ -6,7 +6,7 @@ import { choice, entity, part, idOf } from '../../core/shapes.ts'
 import { callbackSecretShape } from '../followers/index.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
 import type { generations } from '../../store/db/tables/generations.ts'
-import type { Requester } from '../access/index.ts'
+import { actsForOf, type Requester } from '../access/index.ts'
 import { failureCode, stopReason } from '../events/index.ts'
 import type { AgentSettings, ToolChoiceRule } from '../agents/index.ts'
 import { usedModel } from './steps.ts'
@@ -143,6 +143,12 @@ export const generationShape = part(
       'The principal that started the generation.',
       'The id of the API key or person that started the generation.',
     ),
+    actsFor: view
+      .principal(
+        'actsFor',
+        'The person for whom the program acted that started the generation; null when the requester acted alone.',
+      )
+      .nullable(),
     stepCount: view.int('The number of model steps committed so far.'),
     model: usedModel.describe('The model that was used last; null before the first attempt.').nullable(),
     stopReason: stopReasonChoice
@@ -180,7 +186,7 @@ export interface Generation extends z.output<typeof generationShape> {
   storedStatus: StoredStatus
   settings: AgentSettings
   input: Message[]
-  /** Rights of a person with a token, frozen when the generation was created; null for a key. */
+  /** Rights of a person with a token, frozen when the generation was created, or for whom a program acts; null for any other key. */
   requester: Requester | null
   trace: StoredTrace | null
   /** For a child run: the parent's call that waits for it. */
@@ -235,6 +241,7 @@ export function generationOf(row: typeof generations.$inferSelect): Generation {
     finishedAt,
     storedStatus,
     requester: row.requester as Requester | null,
+    actsFor: actsForOf(row.requester as Requester | null),
     trace: row.trace as StoredTrace | null,
     settings: row.settings as AgentSettings,
     input: row.input as Message[],

@@ -57,7 +57,7 @@ export async function insertGeneration(
   const { agent, settings, externalId = null, retryOf = null } = row
   const threadId = row.threadId ?? ownThreadId(row.id)
   const events = [generationQueued({ agentId: agent.id }), ...(claims ? [generationStarted({})] : [])]
-  const { id: createdBy } = ctx.principal
+  const { id: createdBy, actsFor = null } = ctx.principal
   const isNew = row.threadId === null || externalId !== null
   const thread = { id: threadId, projectId: agent.projectId, agentId: agent.id, createdBy, externalId }
   const own = {
@@ -105,7 +105,7 @@ export async function insertGeneration(
   if (!rows[0]) throw new StaleReadError()
   const { createdMs, deadlineMs } = rows[0]
   const [deadlineAt, createdAt] = [new Date(deadlineMs), new Date(createdMs)]
-  const generation: Generation = { ...nothingYet, ...own, retryOf, deadlineAt, createdAt }
+  const generation: Generation = { ...nothingYet, ...own, actsFor, retryOf, deadlineAt, createdAt }
   return { generation, held: claims ? heldOf(generation, rows[0], readAt) : null }
 }
 

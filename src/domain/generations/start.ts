@@ -242,7 +242,7 @@ function rememberStart(ctx: Ctx, { key, joins, ...given }: StartKey): BindStart 
   const behindGate = joins === 'BEHIND_GATE'
   const windowMs = behindGate ? behindGateMs : ctx.limits.joinWindowMs
   return (tx, id, projectId) => {
-    const request = { ...given, projectId, principalId: ctx.principal.id }
+    const request = { ...given, projectId, principal: ctx.principal }
     return key === null
       ? joinAwaited(tx, { ...request, behindGate }, id, windowMs)
       : rememberRequest(tx, { ...request, key }, id)

@@ -1,12 +1,12 @@
 /**
  * Places of conversations: a hash of what the client sends, such as all messages up to a place or the id of a chat, names the
- * run that is there. A caller finds only its own.
+ * run that is there. A caller finds only its own, and a program those of the person for whom it acts.
  */
 import { jsonb, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { conversationPlaces } from '../../store/db/tables/generations.ts'
 import { insertSelect, recordset, rowsOf } from '../../store/db/rows.ts'
-import type { Ctx } from '../access/index.ts'
+import { askerOf, type Ctx } from '../access/index.ts'
 
 export interface ConversationPlace {
   /** Of what the client sends: the protocol says of what. */
@@ -32,7 +32,7 @@ export async function findPlaces(
         select hash, generation_id as "generationId", after,
           (extract(epoch from now() - told_at) * 1000)::float8 as "toldMs"
         from conversation_places
-        where project_id = ${projectId} and principal_id = ${ctx.principal.id} and hash = x.hash
+        where project_id = ${projectId} and principal_id = ${askerOf(ctx.principal)} and hash = x.hash
         offset 0
       ) as p`,
   )
@@ -54,7 +54,7 @@ export async function notePlaces(
       conversationPlaces,
       {
         projectId,
-        principalId: ctx.principal.id,
+        principalId: askerOf(ctx.principal),
         hash: sql`x.hash`,
         generationId: sql`x.generation_id`,
         after: sql`x.after`,

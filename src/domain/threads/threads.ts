@@ -19,6 +19,7 @@ import { selectRows, insertSelect } from '../../store/db/rows.ts'
 import { sql } from '../../store/db/sql.ts'
 import { threads } from '../../store/db/tables/generations.ts'
 import {
+  askerOf,
   assertMay,
   visibleRows,
   holds,
@@ -88,14 +89,16 @@ export const externalIdShape = text(200, 1)
 
 /**
  * The ids that a thread may have which a caller names by an id of its own: the one that it gets, and the one that it got
- * from earlier releases, where every caller had the same. The second counts only for a thread that the caller created.
+ * from earlier releases, where every caller had the same. The second counts only for a thread that the caller created. For
+ * each person for whom a program acts, the same name is that of another thread.
  */
 export function namedThreadIds(
   { principal }: Pick<Ctx, 'principal'>,
   agentId: string,
   externalId: string,
 ): [string, string] {
-  return [digestId([agentId, principal.id, externalId]), digestId([agentId, externalId])]
+  const own = digestId([agentId, askerOf(principal), externalId])
+  return [own, principal.actsFor === undefined ? digestId([agentId, externalId]) : own]
 }
 
 function digestId(parts: readonly string[]): string {

@@ -48,16 +48,17 @@ export function callEnded(call: Named, status: SettledStatus, result: ToolResult
   return status === 'UNKNOWN' ? callUnknown(call, unknownReasonOf(result)) : [callSettled(call, status)]
 }
 
-type Executed = Pick<ToolCall, 'id' | 'projectId' | 'requestedBy' | 'toolId' | 'attempt'>
+type Executed = Pick<ToolCall, 'id' | 'projectId' | 'requestedBy' | 'actsFor' | 'toolId' | 'attempt'>
 
 /** The audit entry for an outcome. */
 export function executedEntry(call: Executed, status: ToolCallStatus, more: JsonObject = {}): NewAuditEntry {
+  const { actsFor } = call
   return {
     projectId: call.projectId,
     principalId: call.requestedBy,
     action: 'tools:Call',
     resource: resourceOf(call.toolId ?? ''),
     outcome: 'EXECUTED',
-    details: { toolCallId: call.id, status, attempt: call.attempt, ...more },
+    details: { toolCallId: call.id, status, attempt: call.attempt, ...(actsFor && { actsFor }), ...more },
   }
 }

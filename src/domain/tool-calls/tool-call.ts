@@ -7,7 +7,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { inKeyOrder, type KeyOrder } from '../../core/key-order.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
 import type { toolCalls } from '../../store/db/tables/tools.ts'
-import type { Requester } from '../access/index.ts'
+import { actsForOf, type Requester } from '../access/index.ts'
 import type { Attachment } from '../files/index.ts'
 import type { GatePolicy } from '../gates/index.ts'
 import type { CallKind } from '../tools/index.ts'
@@ -106,6 +106,12 @@ export const toolCallShape = part('ToolCall', 'One request to run a tool, with i
     'The principal that requested the call.',
     'The id of the API key or person that requested the call.',
   ),
+  actsFor: view
+    .principal(
+      'actsFor',
+      'The person for whom the program acted that requested the call; null when the requester acted alone.',
+    )
+    .nullable(),
   agentId: view
     .object('agent', 'Agent', 'The agent through which an MCP client called; null for any other call.')
     .nullable(),
@@ -158,7 +164,7 @@ export interface ToolCall extends z.output<typeof toolCallShape> {
   attachments: Attachment[] | null
   result: ToolResult | null
   outputHash: string | null
-  /** The rights of a person with a token; null for a key. */
+  /** The rights of a person with a token, or for whom a program acts; null for any other key. */
   requester: Requester | null
   /** Of the request, for a call outside a generation; null without one. */
   trace: TraceContext | null
@@ -182,7 +188,7 @@ export const ToolCall = entity<ToolCall>()('ToolCall')
 
 export function toolCallOf(row: typeof toolCalls.$inferSelect): ToolCall {
   const { wakeAt: _wakeAt, epoch: _epoch, argumentOrder, ...rest } = row
-  const call = rest as ToolCall
+  const call = { ...rest, actsFor: actsForOf(rest.requester as Requester | null) } as ToolCall
   return argumentOrder && call.arguments
     ? { ...call, arguments: inKeyOrder(call.arguments, argumentOrder as KeyOrder) }
     : call

@@ -55,6 +55,7 @@ export {
   unknownReasonOf,
   unknownResult,
   finishUnsent,
+  notValidResult,
   type FinishedCall,
 } from './outcome.ts'
 export {
@@ -63,7 +64,6 @@ export {
   goneResult,
   WithheldError,
   mayStillRun,
-  notValidResult,
   runTool,
   runToolFor,
   timeoutOf,

@@ -118,3 +118,11 @@ function unknown(why: string, more: JsonObject): ToolResult {
     more,
   )
 }
+
+/** The result of a call whose requester is no longer valid. */
+export function notValidResult(): ToolResult {
+  return errorResult(
+    'forbidden',
+    'The key that requested this call, or the person for whom it was requested, is no longer valid; the call was not run.',
+  )
+}

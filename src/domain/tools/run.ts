@@ -5,7 +5,7 @@ import { outputFault, ranResult, textIn } from '../../core/output.ts'
 import { cleanResult, scrubber } from '../../core/scrub.ts'
 import type { TraceContext } from '../../core/telemetry/unit.ts'
 import { shortText } from '../../core/text.ts'
-import { principalById, type Services, type Requester } from '../access/index.ts'
+import { actsForOf, principalById, type Services, type Requester } from '../access/index.ts'
 import { downloadUrl, type Attachment } from '../files/index.ts'
 import { fillSecrets, openSecrets, secretNames, SecretRefusedError } from '../secrets/index.ts'
 import type { InputRequired, UpstreamRow } from '../upstream/index.ts'
@@ -26,7 +26,7 @@ export interface Run {
   attachments: readonly Attachment[] | null
   /** The tool call's id, sent as Idempotency-Key. */
   callId: string
-  /** The requester's id, and the rights of a person who used a token. */
+  /** The requester's id, and the rights of a person who used a token, or for whom a program acts. */
   requestedBy: string
   requester: Requester | null
   /** An earlier attempt of the call may have run. */
@@ -110,6 +110,7 @@ function send(
     return runMcpTool(services, {
       ...sent,
       requestedBy,
+      actsFor: actsForOf(requester),
       toolId: callable.id,
       action,
       caller,
@@ -211,14 +212,6 @@ export async function mayStillRun(
   { requestedBy, requester }: Pick<Run, 'requestedBy' | 'requester'>,
 ): Promise<boolean> {
   return (await principalById(services.db, requestedBy, services.clock.now(), requester)) !== null
-}
-
-/** The result of a call whose requester is no longer valid. */
-export function notValidResult(): ToolResult {
-  return errorResult(
-    'forbidden',
-    'The key that requested this call is no longer valid; the call was not run.',
-  )
 }
 
 /** The result of a call whose tool no longer has the action. */

@@ -6,6 +6,7 @@ import { invalid, invalidAt, type AppError } from '../../../core/errors.ts'
 import { hasManyValues, isNestedTooDeep, maxJsonDepth, maxJsonValues, packText } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
 import { traceContextOf, type TraceContext } from '../../../core/telemetry/unit.ts'
+import { personNamedIn } from '../../../domain/access/index.ts'
 import type { RouteGroup } from '../../http/route.ts'
 import type { GraphQLContext } from '../builder/context.ts'
 import { createDocuments, type Documents } from './documents.ts'
@@ -21,6 +22,8 @@ export interface Credentials {
   session: string | null
   /** The id of the principal that the page of the session shows; null when it does not say. */
   shown: string | null
+  /** What the request says of the person for whom it is made; undefined: nothing. */
+  actsFor: unknown
   remoteAddress: string | null
   trace?: TraceContext | undefined
   requestId: string
@@ -94,6 +97,7 @@ async function admit(
       authorization: request.headers.authorization ?? null,
       session: sessionOf(request),
       shown: shownPrincipal(request.headers['gatehouse-principal']),
+      actsFor: personNamedIn(request.headers),
       remoteAddress,
       requestId: safeId(request.headers['x-request-id']) ?? crypto.randomUUID(),
       trace: traceContextOf(request.headers),

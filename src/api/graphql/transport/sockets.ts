@@ -11,7 +11,8 @@ import { isAllowedOrigin, type OriginRules } from '../../../core/cookies.ts'
 import { invalidAt } from '../../../core/errors.ts'
 import { NumberRangeError, packValue, unpackValue } from '../../../core/json.ts'
 import type { Log } from '../../../core/log.ts'
-import type { Services } from '../../../domain/access/index.ts'
+import { shortText } from '../../../core/text.ts'
+import { personNamedIn, type Services } from '../../../domain/access/index.ts'
 import { refuseUpgrade } from '../../http/server.ts'
 import type { Documents } from './documents.ts'
 import { maskError, withoutHttp } from '../builder/errors.ts'
@@ -139,8 +140,18 @@ function guard(socket: WebSocket, limits: SocketLimits, introduced: WeakSet<WebS
 
 type Connection = Context<Record<string, unknown>, Extra>
 
+/** The longest reason of a close frame, in characters of ASCII: with an ellipsis at its end it has 122 bytes. */
+const longestReason = 120
+
+/** What a socket says of the person for whom its operations are; what it says twice is no id. */
+function personNamed(param: unknown, { headers }: IncomingMessage): unknown {
+  const header = personNamedIn(headers)
+  if (param === undefined) return header
+  return header === undefined ? param : [param, header]
+}
+
 /**
- * Authenticates a socket: 4403 without valid credentials. Closes the socket later when its key is revoked or expires.
+ * Authenticates a socket: 4403 without valid credentials, and 4400, with the reason, for what its key may not. Closes the socket later when its key is revoked or expires.
  */
 async function connect(
   options: SocketOptions,
@@ -155,6 +166,7 @@ async function connect(
       authorization: typeof given === 'string' ? given : (header ?? null),
       session: options.sessionOf(extra.request),
       shown: shownPrincipal(connectionParams?.['principal']),
+      actsFor: personNamed(connectionParams?.['actsFor'], extra.request),
       remoteAddress: options.addressOf(extra.request),
       requestId: crypto.randomUUID(),
     }
@@ -168,8 +180,12 @@ async function connect(
       extra.socket.close(CloseCode.Forbidden, 'Forbidden'),
     )
   } catch (error) {
-    const { code } = maskError(error, options.log).extensions
-    if (code !== 'UNAUTHENTICATED') extra.socket.close(tryAgainLater, 'Try again later')
+    const { message, extensions } = maskError(error, options.log)
+    const { code } = extensions
+    // A client that connects again would be refused again.
+    if (code === 'INVALID' || code === 'FORBIDDEN')
+      extra.socket.close(CloseCode.BadRequest, shortText(message, longestReason))
+    else if (code !== 'UNAUTHENTICATED') extra.socket.close(tryAgainLater, 'Try again later')
     return false
   }
   return true

@@ -10,6 +10,7 @@ import {
   type InputRequiredResult,
   type RequestStateCodec,
 } from '@modelcontextprotocol/server'
+import { askerOf } from '../../../domain/access/index.ts'
 import { markDelivered, type BridgeEntry, type CallHandle } from '../../../domain/bridge/index.ts'
 import type { ToolCall } from '../../../domain/tool-calls/index.ts'
 import type { TaskPolicy } from '../../../domain/tools/index.ts'
@@ -70,7 +71,7 @@ export function requestStateCodec({
   return createRequestStateCodec<RequestState>({
     key: purposeKey(ctx.masterKey, 'mcp request state'),
     ttlSeconds,
-    bind: () => `${agentId}\0${ctx.principal.id}`,
+    bind: () => `${agentId}\0${askerOf(ctx.principal)}`,
   })
 }
 

@@ -3,7 +3,7 @@
  * answers it. Our own messages name their runs. A caller finds only its own.
  */
 import { hashJson } from '../../../core/json.ts'
-import type { Ctx } from '../../../domain/access/index.ts'
+import { hasAsked, type Ctx } from '../../../domain/access/index.ts'
 import type { Agent } from '../../../domain/agents/index.ts'
 import { getGenerations, isTerminal, type Generation } from '../../../domain/generations/index.ts'
 import { findPlaces, notePlaces } from '../../../domain/threads/index.ts'
@@ -94,7 +94,7 @@ export async function notePlace(
 
 /** Whether the caller started this run of the agent. */
 export function isOwn({ principal }: Ctx, agent: Agent, run: Generation): boolean {
-  return run.agentId === agent.id && run.requestedBy === principal.id && run.parentId === null
+  return run.agentId === agent.id && hasAsked(principal, run) && run.parentId === null
 }
 
 async function ownRuns(ctx: Ctx, agent: Agent, ids: readonly string[]): Promise<Generation[]> {

@@ -1,6 +1,6 @@
 /** What a request for an answer starts, or goes on with: nothing runs twice, whichever request is sent again. */
 import { invalidAt, AppError } from '../../../core/errors.ts'
-import type { Ctx } from '../../../domain/access/index.ts'
+import { hasAsked, type Ctx } from '../../../domain/access/index.ts'
 import {
   beginGeneration,
   ThreadMovedOnError,
@@ -193,7 +193,7 @@ async function answerCalls(
   const owner = calls.find((call) => call?.kind === 'client')?.generationId
   const [run] = owner ? await getGenerations(ctx, [owner]) : []
   const [root] = run?.rootId ? await getGenerations(ctx, [run.rootId]) : [run]
-  if (!root || root.agentId !== agent.id || root.requestedBy !== ctx.principal.id) return null
+  if (!root || root.agentId !== agent.id || !hasAsked(ctx.principal, root)) return null
   return answerSegment(ctx, root, { outputs, verdicts: [], callsOnly: true }, ['messages'])
 }
 

@@ -159,7 +159,8 @@ export function openApiOf(routes: readonly Route[], actions: PlatformActions): o
       version: '1',
       description:
         'Tools, agents and their runs in the names of SOAT’s REST API, and every platform action. A field that is not ' +
-        'listed is refused. Ids of other projects are 404.',
+        'listed is refused. Ids of other projects are 404. The key of a program names the person for whom it acts in the ' +
+        'header Gatehouse-Acts-For.',
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
     servers: [{ url: '/' }],

@@ -112,7 +112,7 @@ export async function assertOver(
   { operation, key }: { operation: string; key: string | null },
 ): Promise<void> {
   if (isTerminal(storedStatus)) return
-  const known = { projectId, principalId: ctx.principal.id, operation }
+  const known = { projectId, principal: ctx.principal, operation }
   if (key === null || (await recallRequest(ctx.db, { ...known, key })) === null)
     throw new AppError(
       'CONFLICT',

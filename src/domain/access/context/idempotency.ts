@@ -6,6 +6,7 @@ import { nowPlus, query, type Database } from '../../../store/db/database.ts'
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { idempotencyKeys } from '../../../store/db/tables/access.ts'
 import { insertSelect } from '../../../store/db/rows.ts'
+import type { Principal } from '../principals/subjects.ts'
 
 /** How long a key is kept after its call or generation was settled, in milliseconds. */
 const keyLifetimeMs = 24 * 60 * 60 * 1000
@@ -36,9 +37,17 @@ function settledAt(resultId: SQL): SQL {
       where r.id = ${resultId}))`
 }
 
+/** Whose requests are compared. */
+export type Asker = Pick<Principal, 'id' | 'actsFor'>
+
+/** The hash by which requests of a caller count as the same: those of a program for two persons never do. */
+export function requestHashOf({ actsFor }: Pick<Asker, 'actsFor'>, request: unknown): string {
+  return hashJson(actsFor === undefined ? request : { actsFor, request })
+}
+
 export interface IdempotentRequest {
   projectId: string
-  principalId: string
+  principal: Asker
   /** The operation, such as `tools:Call`: the same key may serve different operations. */
   operation: string
   key: string
@@ -57,13 +66,13 @@ export async function rememberRequest(
   request: IdempotentRequest,
   resultId: string,
 ): Promise<string | null> {
-  const requestHash = hashJson(request.request)
-  const { projectId, principalId, operation, key } = request
+  const requestHash = requestHashOf(request.principal, request.request)
+  const { projectId, operation, key } = request
   const rows = await query<{ fresh: boolean }>(
     tx,
     sql`${insertSelect(idempotencyKeys, {
       projectId,
-      principalId,
+      principalId: request.principal.id,
       operation,
       key,
       requestHash,
@@ -88,7 +97,7 @@ export async function rememberRequest(
  */
 async function recallRepeat(db: Database, request: IdempotentRequest): Promise<string | null> {
   const known = await readRequest(db, request)
-  if (known && known.requestHash !== hashJson(request.request))
+  if (known && known.requestHash !== requestHashOf(request.principal, request.request))
     throw new AppError(
       'IDEMPOTENCY_CONFLICT',
       'This idempotencyKey was used with another request. Repeat that request unchanged, or use a new key.',
@@ -107,16 +116,18 @@ export async function recallRequest(
 /** The key of an equal request that has created one of these, the newest; null when none is remembered. */
 export async function recallEqual(
   db: Database,
-  { projectId, principalId, operation, request }: Omit<IdempotentRequest, 'key'>,
+  { projectId, principal, operation, request }: Omit<IdempotentRequest, 'key'>,
   resultIds: readonly string[],
 ): Promise<string | null> {
   if (resultIds.length === 0) return null
   const t = idempotencyKeys
-  const isOwn = and(eq(t.projectId, projectId), eq(t.principalId, principalId), eq(t.operation, operation))
+  const isOwn = and(eq(t.projectId, projectId), eq(t.principalId, principal.id), eq(t.operation, operation))
   const [known] = await db
     .select({ key: t.key })
     .from(t)
-    .where(and(isOwn, eq(t.requestHash, hashJson(request)), inArray(t.resultId, [...resultIds])))
+    .where(
+      and(isOwn, eq(t.requestHash, requestHashOf(principal, request)), inArray(t.resultId, [...resultIds])),
+    )
     .orderBy(desc(t.resultId))
     .limit(1)
   return known?.key ?? null
@@ -124,7 +135,7 @@ export async function recallEqual(
 
 async function readRequest(
   db: Database,
-  { projectId, principalId, operation, key }: Omit<IdempotentRequest, 'request'>,
+  { projectId, principal, operation, key }: Omit<IdempotentRequest, 'request'>,
 ): Promise<{ requestHash: string; resultId: string } | undefined> {
   const t = idempotencyKeys
   const [known] = await db
@@ -133,7 +144,7 @@ async function readRequest(
     .where(
       and(
         eq(t.projectId, projectId),
-        eq(t.principalId, principalId),
+        eq(t.principalId, principal.id),
         eq(t.operation, operation),
         eq(t.key, key),
       ),
@@ -147,14 +158,14 @@ async function readRequest(
  */
 export async function spendOnce(
   db: Database,
-  { projectId, principalId, operation, key }: Omit<IdempotentRequest, 'request'>,
+  { projectId, principal, operation, key }: Omit<IdempotentRequest, 'request'>,
   lifetimeMs: number,
 ): Promise<boolean> {
   const rows = await query(
     db,
     sql`${insertSelect(idempotencyKeys, {
       projectId,
-      principalId,
+      principalId: principal.id,
       operation,
       key,
       requestHash: '',

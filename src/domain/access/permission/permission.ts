@@ -285,7 +285,7 @@ export function recordChange(tx: Database, ctx: Ctx, change: AuditedChange): Pro
 
 /** Who did something, and from where. */
 interface AuditedCaller {
-  principal: { id: string }
+  principal: Pick<Principal, 'id' | 'actsFor'>
   remoteAddress: string | null
 }
 
@@ -296,9 +296,13 @@ export function entryOf(ctx: AuditedCaller, change: AuditedChange): NewAuditEntr
 }
 
 function callerOf(ctx: AuditedCaller): { principalId: string; details: JsonObject } {
+  const { id, actsFor } = ctx.principal
   return {
-    principalId: ctx.principal.id,
-    details: ctx.remoteAddress ? { remoteAddress: ctx.remoteAddress } : {},
+    principalId: id,
+    details: {
+      ...(ctx.remoteAddress ? { remoteAddress: ctx.remoteAddress } : {}),
+      ...(actsFor === undefined ? {} : { actsFor }),
+    },
   }
 }
 

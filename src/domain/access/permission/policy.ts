@@ -14,6 +14,7 @@ export const actions = [
   'keys:Get',
   'keys:List',
   'keys:Revoke',
+  'persons:ActFor',
   'tools:Create',
   'tools:Update',
   'tools:Delete',

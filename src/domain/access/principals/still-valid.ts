@@ -12,6 +12,7 @@ import { sql, type SQL } from '../../../store/db/sql.ts'
 import { apiKeys, sessions, subjects } from '../../../store/db/tables/access.ts'
 import {
   type Principal,
+  actsForOf,
   isSubject,
   subjectById,
   type Requester,
@@ -24,13 +25,14 @@ import { sessionEnded } from './sessions.ts'
 import { invalidAt, type AppError } from '../../../core/errors.ts'
 import { type Ctx, reaches } from '../context/context.ts'
 import { denialError, visibleRows, holds } from '../permission/permission.ts'
+import { personActedFor } from './acting-for.ts'
 import { memberOf } from './persons.ts'
 import { type Action, type Role, allows } from '../permission/policy.ts'
 
 /**
  * The principal that started a call or generation, when it may still act: a key that is neither revoked nor expired, or
  * a person with the rights stored with the request (see requesterOf), until the token of that request expires; else
- * null.
+ * null. So it is when a program has started it for a person who may not act any more.
  */
 export async function principalById(
   db: Database,
@@ -39,7 +41,7 @@ export async function principalById(
   requester: Requester | null = null,
 ): Promise<Principal | null> {
   if (isSubject(id)) {
-    const subject = requester ? await subjectById(db, id, requester) : null
+    const subject = requester && 'role' in requester ? await subjectById(db, id, requester) : null
     return subject && !hasExpired(subject, now) ? subject : null
   }
   const [row] = await db
@@ -49,7 +51,10 @@ export async function principalById(
   const principal = row ? principalOf(row) : null
   if (principal) keysOf(db).set(id, principal)
   else keysOf(db).delete(id)
-  return principal && !hasExpired(principal, now) ? principal : null
+  if (!principal || hasExpired(principal, now)) return null
+  const actsFor = actsForOf(requester)
+  if (actsFor === null) return principal
+  return (await personActedFor(db, actsFor)) === null ? null : { ...principal, actsFor }
 }
 
 /** Keys that principalById has read. The rights of a key never change; it can only be revoked, or expire. */
@@ -57,10 +62,16 @@ const keysOf = memoryOf<Principal>(10_000)
 
 /**
  * The principal of a key that this process has read before, without a statement; null when it has not, or the key has
- * expired. It may have been revoked: the statement that relies on it proves `basisOf` it.
+ * expired, and for a program that acts for a person, of whom nothing is remembered. It may have been revoked: the statement
+ * that relies on it proves `basisOf` it.
  */
-export function rememberedPrincipal(db: Database, id: string, now: number): Principal | null {
-  const principal = keysOf(db).get(id) ?? null
+export function rememberedPrincipal(
+  db: Database,
+  id: string,
+  now: number,
+  requester: Requester | null,
+): Principal | null {
+  const principal = requester === null ? (keysOf(db).get(id) ?? null) : null
   return principal && !hasExpired(principal, now) ? principal : null
 }
 

@@ -30,6 +30,8 @@ export interface Principal {
   agentId: string | null
   /** The session of the browser that calls; absent for a caller with a key or token. */
   sessionId?: string
+  /** For whom a program calls: the id of a person or of the key of one. It has the rights of its key, and no others. */
+  actsFor?: string
 }
 
 const subjectPrefix = `${idPrefixes.person}_`
@@ -58,15 +60,37 @@ export function principalKind(id: string): PrincipalKind {
  * The rights of the token with which a person started a call or generation, stored with it. Later tokens of the same
  * person do not change them.
  */
-export interface Requester {
+interface TokenRights {
   role: Role
   /** When the token expires, ISO 8601. */
   until: string
 }
 
-/** The rights to store with what this principal starts. Null for a key, whose row has them. */
-export function requesterOf({ id, role, expiresAt }: Principal): Requester | null {
-  return isSubject(id) ? { role: role as Role, until: expiresAt!.toISOString() } : null
+/** What is stored of who starts a call or generation, beside its id: the rights of a token, or for whom a program acts. */
+export type Requester = TokenRights | { actsFor: string }
+
+/** What to store with what this principal starts. Null for a key that acts for itself: its row has its rights. */
+export function requesterOf({ id, role, expiresAt, actsFor }: Principal): Requester | null {
+  if (isSubject(id)) return { role: role as Role, until: expiresAt!.toISOString() }
+  return actsFor === undefined ? null : { actsFor }
+}
+
+/** For whom a program has started a call or generation; null for everybody else. */
+export function actsForOf(requester: Requester | null): string | null {
+  return requester && 'actsFor' in requester ? requester.actsFor : null
+}
+
+/** Whether the caller has requested this itself: a program, for the same person. */
+export function hasAsked(
+  { id, actsFor }: Pick<Principal, 'id' | 'actsFor'>,
+  made: { requestedBy: string; actsFor: string | null },
+): boolean {
+  return made.requestedBy === id && made.actsFor === (actsFor ?? null)
+}
+
+/** The caller as the one whose requests are compared: a program is another one for each person for whom it acts. */
+export function askerOf({ id, actsFor }: Pick<Principal, 'id' | 'actsFor'>): string {
+  return actsFor === undefined ? id : `${id} ${actsFor}`
 }
 
 interface Subject extends Account {
@@ -100,7 +124,7 @@ export async function keepSubject(db: Database, given: Subject): Promise<Princip
  * The principal of a subject's id with the stored rights; null when there is no such subject. It expires with the token
  * of that request, plus the project's `runGraceSeconds`.
  */
-export async function subjectById(db: Database, id: string, kept: Requester): Promise<Principal | null> {
+export async function subjectById(db: Database, id: string, kept: TokenRights): Promise<Principal | null> {
   const { projectId, name } = subjects
   const [row] = await db
     .select({ id: subjects.id, projectId, name, graceSeconds: projects.runGraceSeconds })

@@ -91,7 +91,7 @@ async function isGenuine(
   const secret = openPart(masterKey, row.id, 'signing', row.signingSecret)
   if (!isSigned(secret, request, clock.now())) return false
   const key = sha256Hex(`${request.timestamp} ${request.signature}`)
-  const once = { projectId: row.projectId, principalId: row.id, operation: 'slack:interaction', key }
+  const once = { projectId: row.projectId, principal: { id: row.id }, operation: 'slack:interaction', key }
   return spendOnce(db, once, 3 * toleranceSeconds * 1000)
 }
 

@@ -66,6 +66,7 @@ interface Waiting {
   toolId: string
   attempt: number
   requestedBy: string
+  actsFor: string | null
   /** The parent waits for nothing else, or has another call to start now that a child run has ended. */
   wakes: boolean
 }
@@ -84,6 +85,7 @@ async function readCall(tx: Database, { parentId, callId }: ParentLink): Promise
         c.tool_id as "toolId",
         c.attempt,
         c.requested_by as "requestedBy",
+        c.requester->>'actsFor' as "actsFor",
         p.cancel_requested_at is not null
           or p.deadline_at <= now()
           or exists (select 1 ${others} and (o.status = 'PROPOSED' or o.deadline_at <= now()))

@@ -147,6 +147,7 @@ function questionsOf({ services, generation }: Turn, calls: TriagedCall[]): NewA
       onApprove: isAnswer ? 'SKIP' : tool.kind === 'client' ? 'CLIENT' : 'RUN',
       clientTimeoutMs: generation.settings.clientTimeoutMs,
       requestedBy: generation.requestedBy,
+      actsFor: generation.actsFor,
     })
     return [question]
   })
@@ -182,7 +183,11 @@ function droppedPresets(generation: Generation, call: StepCall): NonNullable<Cha
       action: 'tools:Call',
       resource: resourceOf(call.tool?.id ?? ''),
       outcome: 'DENIED',
-      details: { toolCallId: call.id, droppedPresetKeys: call.dropped },
+      details: {
+        toolCallId: call.id,
+        droppedPresetKeys: call.dropped,
+        ...(generation.actsFor && { actsFor: generation.actsFor }),
+      },
     },
   ]
 }

@@ -63,7 +63,7 @@ export async function commitAnswer(
 function commitCalls(turn: Turn, made: ModelResponse): Promise<TurnOutcome> {
   const { db, clock } = turn.services
   const { requestedBy, requester } = turn.generation
-  const known = rememberedPrincipal(db, requestedBy, clock.now())
+  const known = rememberedPrincipal(db, requestedBy, clock.now(), requester)
   return withProof({
     remembered: known && { principal: known, basis: basisOf(known), paused: [] },
     read: async () => ({

@@ -84,6 +84,8 @@ export interface McpRun {
   toolId: string
   projectId: string
   requestedBy: string
+  /** For whom the requester acts; null for itself. */
+  actsFor: string | null
   /** The tool's name at the upstream. */
   action: string
   args: JsonObject

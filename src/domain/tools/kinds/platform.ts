@@ -7,7 +7,7 @@ import { AppError } from '../../../core/errors.ts'
 import type { JsonObject } from '../../../core/json.ts'
 import type { TraceContext } from '../../../core/telemetry/unit.ts'
 import { principalById, withoutGates, type Services, type Requester } from '../../access/index.ts'
-import type { SendOutcome } from '../outcome.ts'
+import { notValidResult, type SendOutcome } from '../outcome.ts'
 
 export interface PlatformRun {
   action: string
@@ -31,15 +31,7 @@ export interface PlatformRun {
  */
 export async function runPlatformTool(services: Services, run: PlatformRun): Promise<SendOutcome> {
   const found = await principalById(services.db, run.requestedBy, services.clock.now(), run.requester)
-  if (!found)
-    return {
-      result: errorResult(
-        'forbidden',
-        'The key that requested this call is no longer valid; the call was not run.',
-      ),
-      sent: false,
-      lost: false,
-    }
+  if (!found) return { result: notValidResult(), sent: false, lost: false }
   const principal = { ...found, policy: withoutGates(found.policy) }
   const ctx = { ...services, principal, requestId: run.callId, remoteAddress: null, trace: run.trace }
   if (!run.mayStart()) {

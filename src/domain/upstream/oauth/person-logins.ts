@@ -7,6 +7,7 @@ import {
   assertStillValid,
   isSignedIn,
   isSubject,
+  personActedFor,
   personFor,
   type Services,
 } from '../../access/index.ts'
@@ -33,19 +34,20 @@ export interface PersonLogin {
 export async function loginOfCall(
   { db }: Pick<Services, 'db'>,
   row: UpstreamRow,
-  { requestedBy, callId }: { requestedBy?: string; callId?: string },
+  made: { requestedBy?: string; actsFor?: string | null; callId?: string },
 ): Promise<PersonLogin | null> {
   const { id, config } = row
   if (!config.login) return null
-  const person = requestedBy === undefined ? null : await personFor(db, requestedBy)
+  const person = await personOfCall(db, made)
   if (person === null)
     throw new UpstreamFault(
       'no_person',
       'This server is called with the login of the person for whom a call is made, and this call is made for none: its ' +
-        'API key is that of a program. Call the tool with a key or the sign-in of a person.',
+        'API key is that of a program. Call the tool with a key or the sign-in of a person, or say for which person the program ' +
+        'acts, in the header Gatehouse-Acts-For.',
     )
   if (config.auth?.kind === 'token_exchange') {
-    const actor = config.auth.privateKey === null || !callId ? '' : await actorsOf(db, callId)
+    const actor = config.auth.privateKey === null || !made.callId ? '' : await actorsOf(db, made.callId)
     return exchangedLogin(db, row, person, actor)
   }
   const [login] = await query<{ id: string }>(
@@ -59,6 +61,20 @@ export async function loginOfCall(
     'This server is called with the login of the person for whom the call is made, who has not logged in there. Log in ' +
       'on the page of the tool, or with logInToUpstream.',
     { person },
+  )
+}
+
+/** For whom a call is made; null for nobody. Throws when a program made it for a person who may not act any more. */
+async function personOfCall(
+  db: Services['db'],
+  { requestedBy, actsFor = null }: { requestedBy?: string; actsFor?: string | null },
+): Promise<string | null> {
+  if (actsFor === null) return requestedBy === undefined ? null : personFor(db, requestedBy)
+  const person = await personActedFor(db, actsFor)
+  if (person !== null) return person
+  throw new UpstreamFault(
+    'no_person',
+    'The person for whom this call was made may not act any more: the key was revoked or expired, or the sign-in ended.',
   )
 }
 

@@ -88,6 +88,8 @@ export interface UpstreamRequest {
   projectId: string
   /** The principal for whom it is made; absent for none. */
   requestedBy?: string
+  /** For whom that one acts; null for itself. */
+  actsFor?: string | null
   /** The tool call that it sends; absent for none. */
   callId?: string
   /** The row of the upstream, if it was read a moment ago. */

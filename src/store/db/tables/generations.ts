@@ -67,7 +67,7 @@ export const generations = pgTable(
     /** The input messages. */
     input: jsonb('input').notNull(),
     requestedBy: text('requested_by').notNull(),
-    /** For a person with a token: role and expiry of that token. Null for a key, whose row has both. */
+    /** For a person with a token: role and expiry of that token. For a program: for whom it acts. Null for any other key. */
     requester: jsonb('requester'),
     /** The trace context that the run was started with, later that of its newest activation: a StoredTrace. */
     trace: jsonb('trace'),
@@ -173,6 +173,7 @@ export const conversationPlaces = pgTable(
   'conversation_places',
   {
     projectId: projectId(),
+    /** The caller, and behind it the person for whom it acts. */
     principalId: text('principal_id').notNull(),
     /** Hash of the agent and of what the client sends there. */
     hash: text('hash').notNull(),

@@ -76,7 +76,7 @@ export const toolCalls = pgTable(
     /** Hash of a submitted output, to tell an identical repeat from a conflict. */
     outputHash: text('output_hash'),
     requestedBy: text('requested_by').notNull(),
-    /** For a call of a person with a token outside a generation: role and expiry of that token. Null for a key. */
+    /** For a person with a token: role and expiry of that token. For a program: for whom it acts. Null for any other key. */
     requester: jsonb('requester'),
     /** For a call outside a generation: the trace context of its request, a TraceContext. */
     trace: jsonb('trace'),
