@@ -1,5 +1,8 @@
 /** One program calls for many people: each call has the login of the person for whom it is made, and no other's. */
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { principalById } from '../../src/domain/access/index.ts'
+import { relayCompletion } from '../../src/domain/bridge/relay.ts'
+import { createSurfaces } from '../../src/domain/bridge/surfaces.ts'
 import { reservedNames } from '../../src/domain/bridge/surface.ts'
 import { loginOfCall } from '../../src/domain/upstream/oauth/person-logins.ts'
 import { loadRows } from '../../src/domain/upstream/state.ts'
@@ -79,6 +82,14 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
   const startFor = (at: Harness, person: Person, input: object) =>
     mutateFor(at, program, person, 'startGeneration', input, 'generation { id actsFor { id } thread { id } }')
 
+  /** Another key of the person, which may decide. */
+  const adminOf = async (person: Person) => {
+    const key = await addPerson(h, `${person.name} again`, { role: 'ADMIN' })
+    const made = sql`update api_keys set created_by = ${person.keyId} where id = ${key.keyId}`
+    await query(h.app.services.db, made)
+    return key
+  }
+
   test('each call arrives with the token of the person whom it names, over two replicas at once', async () => {
     await bothLogIn()
     const made = await Promise.all(
@@ -150,6 +161,17 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
     const tree = 'query($id: ID!) { generation(id: $id) { children { nodes { actsFor { id } } } } }'
     const { data } = await h.gql(tree, { id: runs[1]!['generation'].id })
     expect(data['generation'].children.nodes).toEqual([{ actsFor: { id: bob.keyId } }])
+    const named = await query<{ who: string | null; n: number }>(
+      h.app.services.db,
+      sql`select details->>'actsFor' as who, count(*)::int as n from audit_entries
+        where principal_id = ${program.keyId} and outcome = 'EXECUTED' group by 1`,
+    )
+    expect(new Map(named.map(({ who, n }) => [who, n]))).toEqual(
+      new Map([
+        [ada.keyId, 6],
+        [bob.keyId, 6],
+      ]),
+    )
   })
 
   test('over MCP a repeat for another person is another call, and one for the same person is not', async () => {
@@ -245,6 +267,43 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
     expect((await ask(ada, 'tasks/get', { taskId }, tasksCapability))['result'].status).toBe('working')
   })
 
+  test('reads and completions over MCP have the login of the person', async () => {
+    const read = await openOwnLogins(h, { issuer: logins.issuer, config: { relay: { prompts: ['*'] } } })
+    const seen: string[] = []
+    const believing = read.server.guard!
+    read.server.guard = async (request, response, body) => {
+      if (await believing(request, response, body)) return true
+      const [, method] = /"method":"(prompts\/get|completion\/complete)"/.exec(body) ?? []
+      const [, claims] = (request.headers.authorization ?? '').split('.')
+      if (method) seen.push(`${JSON.parse(Buffer.from(claims!, 'base64url').toString()).sub} ${method}`)
+      return false
+    }
+    const surfaces = createSurfaces(h.app.services)
+    try {
+      for (const person of [ada, bob]) await logIn(h, read, person)
+      const toolIds = [read.toolId]
+      const agent = await makeAgent(h, { name: `reads${mark}`, toolIds, mcp: { enabled: true } })
+      const named = 'query($id: ID!) { tool(id: $id) { name } }'
+      const name = `${(await h.gql(named, { id: read.toolId })).data['tool'].name}_greet`
+      const principal = (await principalById(h.app.services.db, program.keyId, Date.now()))!
+      for (const person of [ada, bob, ada]) {
+        const headers = { 'Gatehouse-Acts-For': person.keyId }
+        const get = { jsonrpc: '2.0', id: 1, method: 'prompts/get', params: { name } }
+        const { body } = await rpc(`${other.url}/mcp/${agent}`, program.key, get, headers)
+        expect(body['result'].messages).toHaveLength(1)
+        const ctx = h.app.ctxOf({ ...principal, actsFor: person.keyId })
+        const asked = { ref: { type: 'ref/prompt', name }, argument: { name: 'who', value: '' } }
+        const how = { relay: null, signal: new AbortController().signal }
+        await relayCompletion(ctx, await surfaces.of(ctx, agent), asked, how)
+      }
+      const both = (who: string) => [`${who} prompts/get`, `${who} completion/complete`]
+      expect(seen).toEqual([...both('ada'), ...both('bob'), ...both('ada')])
+    } finally {
+      surfaces.close()
+      await read.close()
+    }
+  })
+
   test('a call through a platform tool is made for the same person', async () => {
     await bothLogIn()
     const config = { platform: { actions: ['call-tool'] } }
@@ -288,11 +347,7 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
     try {
       await logIn(h, gated, ada)
       const carol = await addPerson(h, 'carol', { role: 'ADMIN' })
-      const second = await addPerson(h, 'ada again', { role: 'ADMIN' })
-      await query(
-        h.app.services.db,
-        sql`update api_keys set created_by = ${ada.keyId} where id = ${second.keyId}`,
-      )
+      const second = await adminOf(ada)
       const input = { toolId: gated.toolId, action: 'echo', arguments: { message: 'gated' } }
       const made = await mutateFor(h, program, ada, 'callTool', input, `toolCall { ${callFields} }`)
       const { id, approval } = made['toolCall']
@@ -310,10 +365,6 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
       }
       await expect(decide(second)).rejects.toThrow('another person must decide')
       expect([await listed(second), await listed(carol)]).toEqual([false, true])
-      const until = new Date(Date.now() + 3_600_000).toISOString()
-      await expect(
-        h.mutate('extendApproval', { approvalId: approval.id, until }, 'approval { id }', second.key),
-      ).rejects.toThrow('another person must')
       await decide(carol)
       await expect.poll(() => statusOf(id)).toBe('SUCCEEDED')
       expect(gated.calls).toMatchObject([{ account: 'ada', message: 'gated' }])
@@ -342,7 +393,13 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
         'approval { id }',
       )
       await expect.poll(() => statusOf(first.id)).toBe('SUCCEEDED')
-      expect((await make(bob)).status).toBe('AWAITING_APPROVAL')
+      const asked = await make(bob)
+      expect(asked.status).toBe('AWAITING_APPROVAL')
+      const longer = { approvalId: asked.approval.id, until: new Date(Date.now() + 3_600_000).toISOString() }
+      const extend = async (who: Person) =>
+        h.mutate('extendApproval', longer, 'approval { id }', (await adminOf(who)).key)
+      await expect(extend(bob)).rejects.toThrow('Whoever requested the call cannot give it longer time')
+      expect((await extend(ada))['approval'].id).toBe(asked.approval.id)
       expect((await make(ada)).status).toBe('SUCCEEDED')
     } finally {
       await gated.close()
@@ -405,7 +462,11 @@ describe.skipIf(!hasPeers || !hasPostgres)('a program that calls for people', ()
         agentId,
         prompt: `${one('before')}${one('after')}say done`,
       })
-      await h.until(generation.id, ['COMPLETED', 'FAILED'])
+      const ended = await h.until(generation.id, ['COMPLETED', 'FAILED'], 'toolCalls { status errorCode }')
+      expect(ended['toolCalls']).toEqual([
+        { status: 'SUCCEEDED', errorCode: null },
+        { status: 'ERRORED', errorCode: 'forbidden' },
+      ])
       expect(said()).toEqual(['ada: before'])
     } finally {
       logins.server.tools.get('echo')!.run = run

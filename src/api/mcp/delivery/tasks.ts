@@ -14,7 +14,7 @@ import { z } from 'zod'
 import { AppError } from '../../../core/errors.ts'
 import { isJsonObject, type JsonObject } from '../../../core/json.ts'
 import { purposeKey, sameText, sign } from '../../../core/signing.ts'
-import { askerOf, type Ctx } from '../../../domain/access/index.ts'
+import type { Ctx } from '../../../domain/access/index.ts'
 import {
   answerInputRequests,
   cancelOwnCall,
@@ -129,7 +129,7 @@ async function findTask(ctx: Ctx, taskId: string): Promise<CallHandle> {
 
 /** 144 bits, bound to the caller: a task id cannot be guessed, and nobody else can use it. */
 function signatureOf({ masterKey, principal }: Ctx, id: string): string {
-  return sign(purposeKey(masterKey, 'mcp task'), [askerOf(principal), id]).slice(0, 24)
+  return sign(purposeKey(masterKey, 'mcp task'), [principal.id, id]).slice(0, 24)
 }
 
 const statuses = {
