@@ -1,10 +1,11 @@
 /** A person logs in for calls of their own in a real browser: on the page of the server, and for a call that waits. */
 import type { Browser, BrowserContext, Page } from 'playwright-core'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { addProgram, mutateFor } from '../support/acts-for.ts'
 import { hasChromium, openChromium, visit } from '../support/chromium.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
-import { call, openOwnLogins, type OwnLogins } from '../support/own-logins.ts'
 import { oidcAt } from '../support/identity-provider.ts'
+import { addPerson, call, openOwnLogins, type OwnLogins } from '../support/own-logins.ts'
 import { hasPeers } from '../support/peers.ts'
 import {
   addSignedIn,
@@ -73,6 +74,19 @@ describe.skipIf(!hasChromium || !hasPeers)('a login of one person', { timeout: 1
       .first()
       .waitFor()
     await expect.poll(() => logins.calls).toMatchObject([{ account: 'ada', message: 'from the page' }])
+    await tab.close()
+  })
+
+  test('says for whom a program has asked', async () => {
+    const grace = await addPerson(h, 'Grace')
+    const program = await addProgram(h)
+    const input = { toolId: logins.toolId, action: 'echo', arguments: { message: 'for Grace' } }
+    const made = await mutateFor(h, program, grace, 'callTool', input, 'toolCall { approval { id } }')
+    const tab = await visit(browser, h, `/approvals/${made['toolCall'].approval.id}`)
+    const who = tab.page.locator('.question-who')
+    await who.waitFor()
+    expect(await who.innerText()).toMatch(/program\s[^>]*\sfor\s+Grace/)
+    await tab.check()
     await tab.close()
   })
 })

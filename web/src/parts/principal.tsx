@@ -2,7 +2,7 @@
 import type { PrincipalParts } from '../api/principal.ts'
 import { CopyId } from './copy-id.tsx'
 import { Foreign } from './text.tsx'
-import { t } from '../texts/texts.tsx'
+import { t, T } from '../texts/texts.tsx'
 
 export function Principal({ of: { id, name } }: { of: PrincipalParts }) {
   if (id === 'system') return t('system')
@@ -11,5 +11,20 @@ export function Principal({ of: { id, name } }: { of: PrincipalParts }) {
     <CopyId id={id}>
       <Foreign text={name} max={60} />
     </CopyId>
+  )
+}
+
+/** Who requested something, and for whom, where a program did. */
+export function Requester({ of, actsFor }: { of: PrincipalParts; actsFor?: PrincipalParts | null }) {
+  return (
+    <>
+      <Principal of={of} />
+      {actsFor && (
+        <>
+          {' '}
+          <T text="for {name}" name={<Principal of={actsFor} />} />
+        </>
+      )}
+    </>
   )
 }

@@ -45,6 +45,9 @@ export const question = graphql(
       viewerMustLogIn
       requirement {
         loginOf
+        actsFor {
+          ...PrincipalParts
+        }
         quorum
         approvers
         excludeRequester

@@ -8,7 +8,7 @@ import { Fact } from '../fact.tsx'
 import { Icon } from '../icons.tsx'
 import { LoginQuestion } from '../own-login.tsx'
 import { Ago, ClockTime, Countdown, Moment } from '../moments.tsx'
-import { Principal } from '../principal.tsx'
+import { Principal, Requester } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
 import { Skeleton } from '../states.tsx'
 import { Foreign, LongText } from '../text.tsx'
@@ -61,7 +61,7 @@ export function QuestionPane({
           </h1>
           <p className="question-who mute">
             <span>
-              <Principal of={question.requester} />
+              <Requester of={question.requester} actsFor={question.requirement.actsFor} />
               <span className="mute"> → </span>
               <Chain question={question} asked={led} />
             </span>

@@ -28,6 +28,9 @@ export const callQuery = graphql(
         requester {
           ...PrincipalParts
         }
+        actsFor {
+          ...PrincipalParts
+        }
         toolVersion
         resolution
         resolver {

@@ -31,6 +31,9 @@ const runFacts = graphql(
       requester {
         ...PrincipalParts
       }
+      actsFor {
+        ...PrincipalParts
+      }
       createdAt
       startedAt
       finishedAt

@@ -6,7 +6,7 @@ import { CopyId } from '../../parts/copy-id.tsx'
 import { Arguments } from '../../parts/json-view.tsx'
 import { Ago, Moment } from '../../parts/moments.tsx'
 import { QuestionHere } from '../../parts/question/question-here.tsx'
-import { Principal } from '../../parts/principal.tsx'
+import { Principal, Requester } from '../../parts/principal.tsx'
 import { Empty, Failure, Skeleton } from '../../parts/states.tsx'
 import { Foreign, LongText } from '../../parts/text.tsx'
 import { Votes } from '../../parts/votes.tsx'
@@ -178,7 +178,7 @@ function Facts({ call }: { call: Call }) {
       )}
       {call.source !== 'GENERATION' && (
         <Fact name={t('By')}>
-          <Principal of={call.requester} />
+          <Requester of={call.requester} actsFor={call.actsFor} />
         </Fact>
       )}
       {call.grant && <Fact name={t('Passed the gate')}>{t('by a grant')}</Fact>}

@@ -4,7 +4,7 @@ import { Badge, wordsOf } from '../../parts/badge.tsx'
 import { CopyId } from '../../parts/copy-id.tsx'
 import { JsonText } from '../../parts/json-view.tsx'
 import { Ago, Countdown, Moment } from '../../parts/moments.tsx'
-import { Principal } from '../../parts/principal.tsx'
+import { Requester } from '../../parts/principal.tsx'
 import { Foreign } from '../../parts/text.tsx'
 import { Fact } from '../../parts/fact.tsx'
 import { ModelName } from '../../parts/run/model-name.tsx'
@@ -141,7 +141,7 @@ function Facts({ run }: { run: Run }) {
           <Link href={hrefOf({ ...noFilter, threadId })}>{t('its runs')}</Link>
         </Fact>
         <Fact name={t('Requested by')}>
-          <Principal of={run.requester} />
+          <Requester of={run.requester} actsFor={run.actsFor} />
         </Fact>
         <Fact name={t('Id')}>
           <CopyId id={id} />
