@@ -80,9 +80,10 @@ test('whatever a key grants, the new key may do nothing that the key itself may 
   )
 })
 
-test('every role allows something, and only admin creates keys', () => {
+test('every role allows something, and only admin creates keys and acts for people', () => {
   for (const role of roles) {
     expect(actions.some((action) => allows(policyOfRole(role), action, 'x/y'))).toBe(true)
     expect(allows(policyOfRole(role), 'keys:Create', 'key/*')).toBe(role === 'admin')
+    expect(allows(policyOfRole(role), 'persons:ActFor', 'person/usr_x')).toBe(role === 'admin')
   }
 })
