@@ -7,6 +7,7 @@ import { sql } from '../../src/store/db/sql.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { adminKey, openHarness, type Harness } from '../support/harness.ts'
 import { oidcAt } from '../support/identity-provider.ts'
+import { addProgram, mutateFor } from '../support/acts-for.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import { addPerson, call, callOf, type OwnLogins } from '../support/own-logins.ts'
 import { hasPeers } from '../support/peers.ts'
@@ -199,12 +200,17 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with exchanged sign-ins', (
         }),
       })
       expect(await response.text()).toContain('echoed')
+      const program = await addProgram(h)
+      const asked = { toolId: signing.toolId, action: 'echo', arguments: { message: 'program' } }
+      const made = await mutateFor(h, program, { keyId: ada.id }, 'callTool', asked, 'toolCall { status }')
+      expect(made['toolCall'].status).toBe('SUCCEEDED')
       const agent = (sub: string, act?: object) => ({ iss: h.url, sub, ...(act && { act }) })
       const expected: Record<string, object> = {
         direct: { sub: 'signer' },
         run: { sub: 'signer', act: agent(inner) },
         nested: { sub: 'signer', act: agent(inner, agent(outer)) },
         bridge: { sub: 'signer', act: agent(outer) },
+        program: { sub: 'signer', act: agent(program.keyId) },
       }
       const actual = signing.calls.map((one) => [one.message, claims(one)['act']])
       expect(Object.fromEntries(actual)).toEqual(expected)

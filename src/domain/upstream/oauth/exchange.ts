@@ -120,7 +120,7 @@ async function requestAssertion(
 /** How long an actor token is good, in seconds. */
 const actorSeconds = 300
 
-/** Who acts (RFC 8693, 4.1): Gatehouse, for the agents of `owner.actor`, the last one first. */
+/** Who acts (RFC 8693, 4.1): Gatehouse, for those of `owner.actor`, the last one first. */
 async function actorToken(
   services: Services,
   { actor = '' }: TokenOwner,
@@ -147,8 +147,8 @@ async function actorToken(
 }
 
 /**
- * The ids of the agents through which the person of a call acts, separated by spaces: that of its run before those of the runs
- * that started it, or the agent whose bridge was used. Empty for a call of the person.
+ * The ids of those through whom the person of a call acts, separated by spaces: the agent of its run before those of the runs that
+ * started it, or the agent whose bridge was used, and then the key of the program that requested it. Empty for a call of the person.
  */
 export async function actorsOf(db: Database, callId: string): Promise<string> {
   const [row] = await query<{ actors: string }>(
@@ -163,11 +163,13 @@ export async function actorsOf(db: Database, callId: string): Promise<string> {
         from up
         join generations as g on g.id = up.parent_id
       )
-      select coalesce(
-        (select string_agg(agent_id, ' ' order by height) from up),
-        (select agent_id from tool_calls where id = ${callId}),
-        ''
-      ) as actors`,
+      select concat_ws(
+        ' ',
+        coalesce((select string_agg(agent_id, ' ' order by height) from up), c.agent_id),
+        case when c.requester->>'actsFor' is not null then c.requested_by end
+      ) as actors
+      from tool_calls as c
+      where c.id = ${callId}`,
   )
-  return row!.actors
+  return row?.actors ?? ''
 }
