@@ -215,6 +215,9 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with exchanged sign-ins', (
       const actual = signing.calls.map((one) => [one.message, claims(one)['act']])
       expect(Object.fromEntries(actual)).toEqual(expected)
       for (const one of signing.calls) expect(claims(one)['sub']).toBe(ada.sub)
+      // A token for each chain of actors, and one person.
+      const count = `{ tool(id: "${signing.toolId}") { ... on McpTool { upstream { loginCount } } } }`
+      expect((await h.gql(count)).data['tool'].upstream.loginCount).toBe(1)
     } finally {
       await signing.close()
     }

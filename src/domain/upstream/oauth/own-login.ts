@@ -116,7 +116,7 @@ export async function loadPersonLogins(ctx: Ctx, ids: readonly string[]): Promis
   const person = await personFor(ctx.db, ctx.principal.id)
   const rows = await query<{ id: string; count: number; ownMs: number | null }>(
     ctx.db,
-    sql`select upstream_id as id, count(*)::int as count,
+    sql`select upstream_id as id, count(distinct person)::int as count,
         (extract(epoch from max(connected_at) filter (where person = ${person}::text)) * 1000)::float8 as "ownMs"
       from person_logins
       where upstream_id in ${[...ids]} and connected_at is not null
