@@ -23,7 +23,7 @@ function compressed(): Plugin {
 
 /** What the first page is made of, below src; the files in the brackets are loaded later, with the texts of other screens. */
 const firstFiles =
-  /^(?:app\.tsx|(?!(?:shell\/(?:palette|saved-views)|api\/error-texts|parts\/question\/grant-fields))(?:api|parts|shell|screens\/inbox)\/.*\.tsx?)$/
+  /^(?:app\.tsx|(?!(?:shell\/(?:palette|saved-views)|api\/error-texts|parts\/own-login|parts\/question\/grant-fields))(?:api|parts|shell|screens\/inbox)\/.*\.tsx?)$/
 
 /** Cuts a catalogue of texts in two: those that the first page needs, and those of the other screens. */
 function catalogues(): Plugin {

@@ -24,7 +24,7 @@ describe('an address', () => {
 
 /** Buttons that only show, sort, copy or fill in what is not sent. */
 const harmless =
-  /^(Last |Between|Saved views$|Compare with …$|Refresh$|Back to the list|Not grouped|By |Export |Details$|All$|http$|client$|mcp$|platform$|Hide$|As JSON|Empty text|Preview on|Paste a curl|Rows$|JSON Schema|Remove (order_id|amount|card|note|send_refund)|Add an argument|From an example|Decide …|Zoom in|(Show s|S)tep \d|send_refund$|shop assistant$|$)|copy the id$/
+  /^(Last |Between|Saved views$|Compare with …$|Refresh$|Back to the list|Not grouped|By |Export |Details$|All$|http$|client$|mcp$|platform$|Hide$|As JSON|Empty text|Preview on|Paste a curl|Import a server|Rows$|JSON Schema|Remove (order_id|amount|card|note|send_refund)|Add an argument|From an example|Decide …|Zoom in|(Show s|S)tep \d|send_refund$|shop assistant$|$)|copy the id$/
 
 describe.skipIf(!hasChromium)('the places of the dashboard', { timeout: 360_000 }, () => {
   let browser: Browser

@@ -1,12 +1,11 @@
 /** One question as a sheet: what is to be done, who asks and why, every argument, and the verdict below it. */
 import './question.css'
-import { useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
+import { lazy, Suspense, useEffect, useMemo, useRef, useState, type ReactNode } from 'react'
 import { Link } from 'wouter'
 import { Badge, wordsOf } from '../badge.tsx'
 import { CopyId } from '../copy-id.tsx'
 import { Fact } from '../fact.tsx'
 import { Icon } from '../icons.tsx'
-import { LoginQuestion } from '../own-login.tsx'
 import { Ago, ClockTime, Countdown, Moment } from '../moments.tsx'
 import { Principal, Requester } from '../principal.tsx'
 import { Sentence } from '../sentence.tsx'
@@ -20,7 +19,12 @@ import type { Question } from './documents.ts'
 import { Drift } from './drift.tsx'
 import { Chain, ModelWords, useLedTo, UserRequest } from './led-to.tsx'
 import { noWords, VerdictForm } from './verdict-form.tsx'
-import { t, T } from '../../texts/texts.tsx'
+import { restOfTexts, t, T } from '../../texts/texts.tsx'
+
+/** Few calls wait for a login. */
+const LoginQuestion = lazy(() =>
+  restOfTexts().then(async () => ({ default: (await import('../own-login.tsx')).LoginQuestion })),
+)
 
 interface Props {
   question: Question
@@ -98,7 +102,9 @@ export function QuestionPane({
             status !== 'PENDING' ? (
               <Outcome question={question} />
             ) : question.requirement.loginOf ? (
-              <LoginQuestion toolId={tool?.id} isMine={question.viewerMustLogIn} />
+              <Suspense>
+                <LoginQuestion toolId={tool?.id} isMine={question.viewerMustLogIn} />
+              </Suspense>
             ) : viewerCanDecide.may ? (
               <VerdictForm
                 question={question}

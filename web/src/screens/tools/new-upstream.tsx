@@ -8,6 +8,7 @@ import { useMutation } from '../../api/query.ts'
 import { useProject } from '../../api/session.ts'
 import { DefinitionFields } from './definition-fields.tsx'
 import { createToolMutation } from './documents.ts'
+import { FromServerJson } from './import/from-server-json.tsx'
 import { configOf } from './tool-config.ts'
 import { newDraft, type ToolDraft } from './tool-draft.ts'
 import { createInputOf } from './tool-input.ts'
@@ -28,6 +29,7 @@ export function NewUpstream() {
           'An upstream is a foreign MCP server. Each of its tools becomes a tool of your agents, called after the name that you give here: a server “crm” with a tool “search” is “crm_search”.',
         )}
       </p>
+      <FromServerJson />
       <CreateForm
         kind="upstream"
         list="/upstreams"
