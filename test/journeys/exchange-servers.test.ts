@@ -70,9 +70,19 @@ describe.skipIf(!hasPeers || !hasPostgres)('where sign-ins are exchanged', () =>
       resource: tool.server.url,
     })
     expect(new Set(server.exchanges.done.map(({ subject }) => subject))).toEqual(new Set(['ada', 'bob']))
-    // What the provider does not allow is said to the person.
     const carol = await addSignedIn(h, provider, 'carol')
     await begin(h, tool, carol)
+    // What is no assertion is sent to nobody.
+    provider.exchanges.issuedAs = 'access_token'
+    const dan = await addSignedIn(h, provider, 'dan')
+    await dan.tab.gql(
+      `mutation { logInToUpstream(input: { toolId: "${tool.toolId}" }) { ... on LogInToUpstreamPayload { url } } }`,
+    )
+    const before = server.requests.length
+    expect(await call(h, tool, dan, 'd')).toMatchObject({ errorCode: 'authorization_failed' })
+    expect(server.requests.slice(before).filter((one) => one.startsWith('POST'))).toEqual([])
+    provider.exchanges.issuedAs = 'id-jag'
+    // What the provider does not allow is said to the person.
     provider.exchanges.refusal = 'access_denied'
     const refused = await call(h, tool, carol, 'c')
     expect(refused).toMatchObject({ status: 'ERRORED', errorCode: 'authorization_failed' })
@@ -143,47 +153,53 @@ describe.skipIf(!hasPeers || !hasPostgres)('where sign-ins are exchanged', () =>
     expect(accounts(tool)).toEqual(['ada', 'ada', 'ada'])
   })
 
-  test('an expired sign-in is renewed once, however many calls need it on two replicas', async () => {
-    const client = { ...oidcAt(1).client, scopes: 'openid profile email offline_access' }
-    const { h, other, provider } = await openReplicas({ client }, true)
-    const tool = await openTool(h, provider.issuer)
-    provider.ttl = 3
-    provider.exchanges.ttl = 3
-    const ada = await addSignedIn(h, provider, 'ada')
-    await begin(h, tool, ada)
-    expect((await call(h, tool, ada, 'first')).status).toBe('SUCCEEDED')
-    const isOver = async () => {
-      const [row] = await query<{ over: boolean }>(
-        h.app.services.db,
-        sql`select updated_at < now() - interval '3.5 seconds' as over from person_logins
+  test.each(['the access token', 'the ID token'])(
+    '%s of a sign-in is renewed once for calls on two replicas',
+    async (which) => {
+      const client = { ...oidcAt(1).client, scopes: 'openid profile email offline_access' }
+      const { h, other, provider } = await openReplicas({ client }, true)
+      const assertions = which === 'the ID token'
+      const trusted = { issuer: provider.issuer, jwks: `${provider.issuer}/jwks` }
+      const server = assertions ? await openServer(trusted, { assertions }) : provider
+      const tool = await openTool(h, server.issuer)
+      provider.ttl = 3
+      server.exchanges.ttl = 3
+      const ada = await addSignedIn(h, provider, 'ada')
+      await begin(h, tool, ada)
+      expect((await call(h, tool, ada, 'first')).status).toBe('SUCCEEDED')
+      const isOver = async () => {
+        const [row] = await query<{ over: boolean }>(
+          h.app.services.db,
+          sql`select updated_at < now() - interval '3.5 seconds' as over from person_logins
           where person = ${ada.id} and upstream_id = ${tool.toolId}`,
+        )
+        return row!.over
+      }
+      await expect.poll(isOver, { timeout: 20_000 }).toBe(true)
+      provider.ttl = 300
+      server.exchanges.ttl = 300
+      provider.requests.length = 0
+      provider.exchanges.done.length = 0
+      const made = await Promise.all(
+        Array.from({ length: 12 }, (_, i) => call(i % 2 ? h : other, tool, ada, `n${i}`)),
       )
-      return row!.over
-    }
-    await expect.poll(isOver, { timeout: 20_000 }).toBe(true)
-    provider.ttl = 300
-    provider.exchanges.ttl = 300
-    provider.requests.length = 0
-    provider.exchanges.done.length = 0
-    const made = await Promise.all(
-      Array.from({ length: 12 }, (_, i) => call(i % 2 ? h : other, tool, ada, `n${i}`)),
-    )
-    expect(made.map(({ status }) => status)).toEqual(Array(12).fill('SUCCEEDED'))
-    expect(provider.exchanges.done).toHaveLength(1)
-    // One renewal and one exchange.
-    expect(provider.requests.filter((one) => one === 'POST /token')).toHaveLength(2)
-    // A renewal that is refused ends the sign-in.
-    await provider.end('ada')
-    await query(
-      h.app.services.db,
-      sql`update person_logins set expires_at = now() - interval '1 second' where person = ${ada.id}`,
-    )
-    const waits = await call(other, tool, ada, 'over')
-    expect(waits).toMatchObject({
-      status: 'AWAITING_APPROVAL',
-      approval: { requirement: { loginOf: ada.id } },
-    })
-    await signIn(h, provider, 'ada')
-    await expect.poll(() => statusOf(h, waits.id)).toBe('SUCCEEDED')
-  })
+      expect(made.map(({ status }) => status)).toEqual(Array(12).fill('SUCCEEDED'))
+      expect(provider.exchanges.done).toHaveLength(1)
+      // One renewal and one exchange.
+      expect(provider.requests.filter((one) => one === 'POST /token')).toHaveLength(2)
+      // A renewal that is refused ends the sign-in.
+      await provider.end('ada')
+      await query(
+        h.app.services.db,
+        sql`update person_logins set expires_at = now() - interval '1 second' where person = ${ada.id}`,
+      )
+      const waits = await call(other, tool, ada, 'over')
+      expect(waits).toMatchObject({
+        status: 'AWAITING_APPROVAL',
+        approval: { requirement: { loginOf: ada.id } },
+      })
+      await signIn(h, provider, 'ada')
+      await expect.poll(() => statusOf(h, waits.id)).toBe('SUCCEEDED')
+    },
+  )
 })

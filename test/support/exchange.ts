@@ -43,6 +43,8 @@ export interface Exchanges {
   refusal: string | null
   /** The OAuth error with which a token that is not good any more is refused. */
   ending: string
+  /** What an assertion is called in the answer. */
+  issuedAs: string
   /** The lifetime of what is issued, in seconds. */
   ttl: number
 }
@@ -51,6 +53,7 @@ export const newExchanges = (): Exchanges => ({
   done: [],
   refusal: null,
   ending: 'invalid_request',
+  issuedAs: 'id-jag',
   ttl: 300,
 })
 
@@ -136,7 +139,7 @@ export async function exchangesAt(
                   { sub: subject, aud: audience!, resource, scope, client_id: exchanger.id },
                   'oauth-id-jag+jwt',
                 ),
-                issued_token_type: typeOf('id-jag'),
+                issued_token_type: typeOf(exchanges.issuedAs),
                 token_type: 'N_A',
                 expires_in: 300,
               }
