@@ -43,7 +43,7 @@ function AuthFields(part: DraftProps<ToolDraft>) {
         { value: 'AUTHORIZATION_CODE', name: t('a person who logs in') },
         { value: 'CLIENT_CREDENTIALS', name: t('a client secret') },
         { value: 'PRIVATE_KEY_JWT', name: t('a signed assertion') },
-        { value: 'TOKEN_EXCHANGE', name: t('the sign-in of each person, exchanged') },
+        { value: 'TOKEN_EXCHANGE', name: t('an exchanged sign-in') },
       ])}
       {authKind !== 'NONE' && (
         <>

@@ -92,7 +92,7 @@ function ImportDialog({ onClose }: { onClose(): void }) {
         label={t('Replace an earlier version')}
         value={replace}
         onChange={setReplace}
-        hint={t('Its tools must be allowed again; gates and logins stay.')}
+        hint={t('You name again what it serves; gates and logins stay.')}
       />
     </FormDialog>
   )
