@@ -30,7 +30,10 @@ export const oidcShapes = {
   GATEHOUSE_OIDC_SCOPES: z
     .string()
     .refine((value) => value.split(' ').includes('openid'), { message: 'must have openid among its scopes' }),
-  GATEHOUSE_OIDC_EXCHANGE_ISSUERS: list,
+  GATEHOUSE_OIDC_EXCHANGE_ISSUERS: list.refine(
+    (issuers) => issuers.every((issuer) => /^https?:\/\//.test(issuer) && URL.canParse(issuer)),
+    { message: 'must be URLs beginning with https:// or http://, separated by commas' },
+  ),
 }
 
 type OidcValues = { [Name in keyof typeof oidcShapes]?: z.output<(typeof oidcShapes)[Name]> }

@@ -297,3 +297,15 @@ test('what Kubernetes adds for Services is no setting, and a name that is nearly
     'GATEHOUSE_NOTHING_LIKE_IT is unknown (see docs/guides/configuration.md)',
   )
 })
+
+test('issuers that exchange sign-ins are URLs, beside an identity provider', () => {
+  const issuers = (value: string, more: object = { GATEHOUSE_OIDC_ISSUER: 'https://id.test' }) =>
+    loadConfig({ GATEHOUSE_OIDC_EXCHANGE_ISSUERS: value, ...more }).oidc?.exchangeIssuers
+  expect(issuers('https://a.test/realm, http://127.0.0.1:1')).toEqual([
+    'https://a.test/realm',
+    'http://127.0.0.1:1',
+  ])
+  for (const value of ['a.test', 'https://a.test,b', 'ftp://a.test', '*'])
+    expect(() => issuers(value), value).toThrow('GATEHOUSE_OIDC_EXCHANGE_ISSUERS must be URLs')
+  expect(() => issuers('https://a.test', {})).toThrow('require GATEHOUSE_OIDC_ISSUER')
+})
