@@ -218,6 +218,13 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with exchanged sign-ins', (
       // A token for each chain of actors, and one person.
       const count = `{ tool(id: "${signing.toolId}") { ... on McpTool { upstream { loginCount } } } }`
       expect((await h.gql(count)).data['tool'].upstream.loginCount).toBe(1)
+      const kept = async () => {
+        const rows = sql`select 1 from person_logins where upstream_id like ${`${signing.toolId}%`}`
+        return (await query(h.app.services.db, rows)).length
+      }
+      expect(await kept()).toBe(5)
+      await h.mutate('logOutOfUpstream', { toolId: signing.toolId }, 'tool { id }', ada.key)
+      expect(await kept()).toBe(0)
     } finally {
       await signing.close()
     }

@@ -351,7 +351,7 @@ describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each pers
           h.app.services.db,
           sql`insert into person_logins (id, upstream_id, project_id, person, connected_at)
             select ${id}, id, project_id, ${person.keyId}, now() from upstreams where id = ${tool.id}
-            on conflict (upstream_id, person, actor) do update set id = excluded.id`,
+            on conflict (upstream_id, person) do update set id = excluded.id`,
         )
       await connect(ada, 'first of ada')
       await connect(bob, 'first of bob')

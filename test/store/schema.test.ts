@@ -163,15 +163,14 @@ describe.skipIf(!hasPostgres)('the journal', () => {
     // It was skipped, because a row of the other application is newer.
     const last = knownMigrations().at(-1)!
     await client`delete from drizzle.__drizzle_migrations where created_at = ${last.folderMillis}`
-    await client.unsafe(`alter table person_logins drop column actor;
-      create unique index person_logins_of on person_logins (upstream_id, person)`)
+    await client.unsafe('drop table person_logins; alter table upstream_logins drop column person')
     const rows = () => client`select count(*)::int as n from drizzle.__drizzle_migrations`
     const [before] = await rows()
     expect(await startOn(made.url)).toEqual([])
     expect((await rows())[0]).toEqual(before)
     const { db } = await open(made.url)
     expect(await newestName(db)).toBe(last.name)
-    const index = sql`select 1 from pg_indexes where indexname = 'person_logins_of' and indexdef like '%actor%'`
+    const index = sql`select 1 from pg_indexes where indexname = 'person_logins_of'`
     expect(await query(db, index)).toHaveLength(1)
     await client.unsafe('drop schema drizzle cascade')
     expect(await startOn(made.url)).toEqual([])

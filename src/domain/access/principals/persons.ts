@@ -88,7 +88,8 @@ export async function deleteSignIns(tx: Database, principalId: string): Promise<
     sql`update person_logins as l
       set id = gen_random_uuid()::text, sealed = null, expires_at = null, version = l.version + 1
       from upstreams as u
-      where u.id = l.upstream_id and u.config->'auth'->>'kind' = 'token_exchange' and ${isOver}`,
+      where u.id = split_part(l.upstream_id, ' ', 1) and u.config->'auth'->>'kind' = 'token_exchange'
+        and ${isOver}`,
   )
 }
 

@@ -52,9 +52,11 @@ export const logOutOfUpstream = operation({
   async run(ctx, { toolId }) {
     const { id, projectId, person } = await findOwn(ctx, toolId)
     await atomically(ctx.db, async (tx) => {
-      const which = sql`upstream_id = ${id} and person = ${person}`
-      await query(tx, sql`delete from person_logins where ${which}`)
-      await query(tx, sql`delete from upstream_logins where ${which}`)
+      await query(
+        tx,
+        sql`delete from person_logins where split_part(upstream_id, ' ', 1) = ${id} and person = ${person}`,
+      )
+      await query(tx, sql`delete from upstream_logins where upstream_id = ${id} and person = ${person}`)
       const details = { person, disconnected: true }
       await recordChange(tx, ctx, { projectId, action: 'tools:Connect', resource: `tool/${id}`, details })
     })
@@ -116,7 +118,7 @@ export async function loadPersonLogins(ctx: Ctx, ids: readonly string[]): Promis
   const person = await personFor(ctx.db, ctx.principal.id)
   const rows = await query<{ id: string; count: number; ownMs: number | null }>(
     ctx.db,
-    sql`select upstream_id as id, count(distinct person)::int as count,
+    sql`select upstream_id as id, count(*)::int as count,
         (extract(epoch from max(connected_at) filter (where person = ${person}::text)) * 1000)::float8 as "ownMs"
       from person_logins
       where upstream_id in ${[...ids]} and connected_at is not null

@@ -14,14 +14,14 @@ import {
 import { UpstreamFault } from '../fault.ts'
 import { actorsOf } from './exchange.ts'
 import { signInRequired } from './sign-ins.ts'
-import type { TokenPlace } from './tokens.ts'
+import { loginPlace, type TokenPlace } from './tokens.ts'
 import type { UpstreamRow } from '../state.ts'
 
 export interface PersonLogin {
   /** Another one after each login of the person. */
   id: string
   person: string
-  /** See `person_logins`. */
+  /** Through whom the person acts, where its token names them. */
   actor?: string
   /** Whether its token is one for which a sign-in was exchanged. */
   isExchanged?: boolean
@@ -94,15 +94,16 @@ async function exchangedLogin(
       'This server is called with a token for which the sign-in of a person at the identity provider is exchanged, and this ' +
         'call is made for a key that is no account there. Call the tool after signing in at the identity provider.',
     )
-  const rows = await query<{ id: string; actor: string; isGood: boolean; isSignedIn: boolean }>(
+  const place = loginPlace(id, actor)
+  const rows = await query<{ id: string; place: string; isGood: boolean; isSignedIn: boolean }>(
     db,
-    sql`select l.id, l.actor, coalesce(l.expires_at > now(), false) as "isGood",
+    sql`select l.id, l.upstream_id as place, coalesce(l.expires_at > now(), false) as "isGood",
         ${isSignedIn(sql`l.person`)} as "isSignedIn"
       from person_logins as l
-      where l.upstream_id = ${id} and l.person = ${person} and l.actor in ('', ${actor}) and l.connected_at is not null`,
+      where l.upstream_id in ${[id, place]} and l.person = ${person} and l.connected_at is not null`,
   )
-  const hasAgreed = rows.some((row) => row.actor === '')
-  const found = hasAgreed ? rows.find((row) => row.actor === actor) : undefined
+  const hasAgreed = rows.some((row) => row.place === id)
+  const found = hasAgreed ? rows.find((row) => row.place === place) : undefined
   const login = { person, actor, isExchanged: true }
   if (found && (found.isSignedIn || found.isGood)) return { ...login, id: found.id }
   if (!rows.some((row) => row.isSignedIn) || !hasAgreed) throw signInRequired(person)
@@ -117,9 +118,9 @@ export async function beginExchange(
 ): Promise<string> {
   const [login] = await query<{ id: string }>(
     db,
-    sql`insert into person_logins as l (id, upstream_id, project_id, person, actor, connected_at)
-      values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}, ${actor}, ${isNow ? sql`now()` : sql`null`})
-      on conflict (upstream_id, person, actor) do update
+    sql`insert into person_logins as l (id, upstream_id, project_id, person, connected_at)
+      values (gen_random_uuid()::text, ${loginPlace(id, actor)}, ${projectId}, ${person}, ${isNow ? sql`now()` : sql`null`})
+      on conflict (upstream_id, person) do update
       set connected_at = coalesce(l.connected_at, excluded.connected_at)
       returning id`,
   )
@@ -139,7 +140,7 @@ export async function loginOfLists(
   const isUsable = isExchanged ? sql`(l.expires_at > now() or ${isSignedIn(sql`l.person`)})` : sql`true`
   const [login] = await query<PersonLogin>(
     db,
-    sql`select id, person, actor from person_logins as l
+    sql`select id, person from person_logins as l
       where upstream_id = ${id} and connected_at is not null and ${isUsable}
         and not exists (select 1 from upstream_tokens where upstream_id = ${id} and connected_at is not null)
         and not exists (select 1 from api_keys where id = person and expires_at <= now())

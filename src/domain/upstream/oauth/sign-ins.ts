@@ -75,7 +75,7 @@ async function keep(
           (id, upstream_id, project_id, person, connected_at, sealed, expires_at, version)
         values (gen_random_uuid()::text, ${signInId}, ${projectId}, ${person},
           ${hasSession ? sql`now()` : sql`null`}, ${sealTokens(services, place, tokens)}, ${ends}, 1)
-        on conflict (upstream_id, person, actor) do update
+        on conflict (upstream_id, person) do update
         set id = excluded.id, connected_at = excluded.connected_at, sealed = excluded.sealed,
           expires_at = excluded.expires_at, version = l.version + 1, updated_at = now(), asked_until = null
         where ${hasSession ? sql`true` : sql`(${later} or not ${isSignedIn(sql`l.person`)})`}

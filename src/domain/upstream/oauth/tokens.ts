@@ -107,7 +107,7 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
   )
   const own = await query<SealedRow>(
     tx,
-    sql`select upstream_id as id, person, actor, sealed, client from person_logins for update`,
+    sql`select upstream_id as id, person, sealed, client from person_logins for update`,
   )
   for (const { sealed, client, ...owner } of [...shared, ...own]) {
     const { table, which, context } = placeOf(owner)
@@ -123,6 +123,9 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
 
 type SealedRow = Omit<TokenPlace, 'projectId'> & Pick<TokenRow, 'sealed' | 'client'>
 
+/** What `person_logins` has for the upstream, where the tokens name those of `actor`. */
+export const loginPlace = (id: string, actor: string): string => (actor === '' ? id : `${id} ${actor}`)
+
 /** Where the tokens are stored, and what they are sealed for: those of one person open as nobody else's. */
 function placeOf({ id, person, actor = '' }: Omit<TokenPlace, 'projectId'>): {
   table: SQL
@@ -133,8 +136,8 @@ function placeOf({ id, person, actor = '' }: Omit<TokenPlace, 'projectId'>): {
     ? { table: sql`upstream_tokens`, which: sql`upstream_id = ${id}`, context: `upstream/${id}` }
     : {
         table: sql`person_logins`,
-        which: sql`upstream_id = ${id} and person = ${person} and actor = ${actor}`,
-        context: `upstream/${id}/${person}${actor && `/${actor}`}`,
+        which: sql`upstream_id = ${loginPlace(id, actor)} and person = ${person}`,
+        context: `upstream/${loginPlace(id, actor)}/${person}`,
       }
 }
 
@@ -249,8 +252,8 @@ async function ensureRow(db: Database, { id, projectId, person, actor = '' }: To
     db,
     person === undefined
       ? sql`insert into upstream_tokens (upstream_id, project_id) values (${id}, ${projectId}) on conflict do nothing`
-      : sql`insert into person_logins (id, upstream_id, project_id, person, actor)
-          values (gen_random_uuid()::text, ${id}, ${projectId}, ${person}, ${actor}) on conflict do nothing`,
+      : sql`insert into person_logins (id, upstream_id, project_id, person)
+          values (gen_random_uuid()::text, ${loginPlace(id, actor)}, ${projectId}, ${person}) on conflict do nothing`,
   )
 }
 

@@ -128,7 +128,7 @@ export const traitsOfSettings: readonly TableTraits[] = [
   traitsOf(
     personLogins,
     { erased: { by: 'person', what: 'ROWS' } },
-    { fact: ['upstreamId', 'person', 'actor', 'sealed', 'client'], setting: ['metadataUrl'] },
+    { fact: ['upstreamId', 'person', 'sealed', 'client'], setting: ['metadataUrl'] },
   ),
   // The callback of a run or call goes with that.
   traitsOf(

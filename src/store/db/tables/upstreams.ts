@@ -83,18 +83,17 @@ export const personLogins = pgTable(
   {
     /** Changes with each login: connections of an earlier one are not used again. */
     id: text('id').primaryKey(),
+    /** Where the tokens name through whom the person acts, those ids stand behind it, the last one first, after a space each. */
     upstreamId: text('upstream_id').notNull(),
     projectId: projectId(),
     /** See `personsOf` in domain/access. */
     person: text('person').notNull(),
-    /** The agents through which the person acts, the last one first, where its tokens name them; else empty. */
-    actor: text('actor').notNull().default(''),
     /** When the person logged in; null: before that, since the server refused the login, and for a sign-in without a session. */
     connectedAt: moment('connected_at'),
     ...tokenColumns(),
   },
   (t) => [
-    uniqueIndex('person_logins_of').on(t.upstreamId, t.person, t.actor),
+    uniqueIndex('person_logins_of').on(t.upstreamId, t.person),
     index('person_logins_person').on(t.person),
   ],
 )
