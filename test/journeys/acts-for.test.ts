@@ -11,10 +11,9 @@ import { sql } from '../../src/store/db/sql.ts'
 import { addProgram, askFor, headersOf, mutateFor } from '../support/acts-for.ts'
 import { callRaw, rpc } from '../support/bridge.ts'
 import { browse } from '../support/browser.ts'
-import { openTab } from '../support/cookie-jar.ts'
 import { hasPostgres, postgresDatabase } from '../support/databases.ts'
 import { openHarness, type Harness } from '../support/harness.ts'
-import { atProvider, oidcAt, startIdentityProvider } from '../support/identity-provider.ts'
+import { oidcAt, startIdentityProvider } from '../support/identity-provider.ts'
 import { modernRpc, tasksCapability } from '../support/mcp-wire.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
 import {
@@ -26,6 +25,7 @@ import {
   type Person,
 } from '../support/own-logins.ts'
 import { hasPeers } from '../support/peers.ts'
+import { signIn } from '../support/signed-in.ts'
 import { freePort } from '../support/upstream-servers.ts'
 
 const callFields =
@@ -518,12 +518,7 @@ describe.skipIf(!hasPeers)('a program that calls for a person of an identity pro
     const provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
     const logins = await openOwnLogins(h)
     try {
-      const { project } = (await h.gql('{ viewer { project { id } } }')).data['viewer']
-      const claims = { gatehouse_project: project.id, gatehouse_role: 'caller', name: 'Grace' }
-      provider.person = { sub: 'grace', claims }
-      const tab = openTab(h.url)
-      const begun = await tab.fetch('/session/login', { origin: null })
-      await tab.fetch(await atProvider(begun.headers.get('location')!, h.url), { origin: null })
+      const tab = await signIn(h, provider, 'grace', undefined, 'caller')
       const { id: keyId } = (await tab.gql('{ viewer { id } }')).data['viewer']
       const logInHere = `mutation($input: LogInToUpstreamInput!) { logInToUpstream(input: $input) {
         ... on LogInToUpstreamPayload { url } } }`
@@ -536,7 +531,7 @@ describe.skipIf(!hasPeers)('a program that calls for a person of an identity pro
         mutateFor(h, program, { keyId }, 'callTool', input, 'toolCall { status actsFor { id kind name } }')
       await expect
         .poll(call)
-        .toEqual({ toolCall: { status: 'SUCCEEDED', actsFor: { id: keyId, kind: 'PERSON', name: 'Grace' } } })
+        .toEqual({ toolCall: { status: 'SUCCEEDED', actsFor: { id: keyId, kind: 'PERSON', name: 'grace' } } })
       expect(logins.calls.map(({ account }) => account)).toEqual(['grace'])
       await h.mutate('endSessions', { principalId: keyId }, 'sessions { id }')
       await query(h.app.services.db, sql`update subjects set expires_at = now() where id = ${keyId}`)

@@ -17,8 +17,9 @@ import { browse, confirmLogin, type Jar } from '../support/browser.ts'
 import { openTab } from '../support/cookie-jar.ts'
 import { startLegacy } from '../support/legacy-server.ts'
 import { asking, makeAgent } from '../support/nested-fixtures.ts'
-import { atProvider, oidcAt, startIdentityProvider } from '../support/identity-provider.ts'
+import { oidcAt, startIdentityProvider } from '../support/identity-provider.ts'
 import { hasPeers } from '../support/peers.ts'
+import { signIn } from '../support/signed-in.ts'
 import { freePort } from '../support/upstream-servers.ts'
 
 describe.skipIf(!hasPeers || !hasPostgres)('a server with the login of each person', () => {
@@ -458,12 +459,7 @@ describe.skipIf(!hasPeers)('a person of an identity provider', () => {
     const provider = await startIdentityProvider(port, [`${h.url}/session/callback`])
     const logins = await openOwnLogins(h)
     try {
-      const { project } = (await h.gql('{ viewer { project { id } } }')).data['viewer']
-      const claims = { gatehouse_project: project.id, gatehouse_role: 'caller', name: 'Grace' }
-      provider.person = { sub: 'grace', claims }
-      const tab = openTab(h.url)
-      const begun = await tab.fetch('/session/login', { origin: null })
-      await tab.fetch(await atProvider(begun.headers.get('location')!, h.url), { origin: null })
+      const tab = await signIn(h, provider, 'grace', undefined, 'caller')
       const run = async (name: string, input: object, fields: string) => {
         const type = name[0]!.toUpperCase() + name.slice(1)
         const document = `mutation($input: ${type}Input!) { ${name}(input: $input) { ${fields} } }`

@@ -42,11 +42,12 @@ export async function signIn(
   provider: IdentityProvider,
   sub: string,
   tab = openTab(h.url),
+  role = 'admin',
 ): Promise<Tab> {
   const { project } = (await h.gql('{ viewer { project { id } } }')).data['viewer']
   provider.person = {
     sub,
-    claims: { gatehouse_project: project.id, gatehouse_role: 'admin', name: sub },
+    claims: { gatehouse_project: project.id, gatehouse_role: role, name: sub },
   }
   const begun = await tab.fetch('/session/login', { origin: null })
   const ended = await tab.fetch(await atProvider(begun.headers.get('location')!, h.url), { origin: null })

@@ -142,7 +142,17 @@ export {
   RateLimit,
   rateLimit,
 } from './limits/rates.ts'
-export { deleteSignIns, isSignedIn, memberOf, personFor, personsOf, signInId } from './principals/persons.ts'
+export {
+  deleteSignIns,
+  exchangesSignIns,
+  isSignedIn,
+  loginPlace,
+  memberOf,
+  personFor,
+  personsOf,
+  placeUpstream,
+  signInId,
+} from './principals/persons.ts'
 export {
   createSessionAuthenticator,
   forgetExpiredSessions,

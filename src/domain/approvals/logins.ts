@@ -6,7 +6,7 @@ import type { JsonObject } from '../../core/json.ts'
 import { atomically, query } from '../../store/db/database.ts'
 import { sql } from '../../store/db/sql.ts'
 import { lockOwners, ownerOf } from '../../store/work/owner.ts'
-import { isSignedIn, type Services } from '../access/index.ts'
+import { exchangesSignIns, isSignedIn, type Services } from '../access/index.ts'
 import { askLogin, loadCall, type Proof, type ToolCall } from '../tool-calls/index.ts'
 import { withAttachments, type Callable } from '../tools/index.ts'
 import { insertApprovals, newApproval, requestEvent, type NewApproval } from './ask.ts'
@@ -64,7 +64,7 @@ const hasLogin = sql`exists (
     select 1 from person_logins as l
     join upstreams as u on u.id = l.upstream_id
     where l.upstream_id = p.tool_id and l.person = p.requirement->>'loginOf' and l.connected_at is not null
-      and (u.config->'auth'->>'kind' is distinct from 'token_exchange' or ${isSignedIn(sql`l.person`)})
+      and (not ${exchangesSignIns} or ${isSignedIn(sql`l.person`)})
   )`
 
 /** The most that are settled in one go; the next poll takes more. */

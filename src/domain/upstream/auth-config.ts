@@ -100,7 +100,8 @@ export const authMeanings = {
   omitResource:
     'Whether token requests leave out `resource` (RFC 8707), for authorization servers that refuse it, such as Microsoft Entra ID.',
   audience:
-    'The audience of the exchanged token, for an authorization server that goes by `audience` (RFC 8693) in place of `resource`.',
+    'The audience of the exchanged token, for an authorization server that goes by `audience` (RFC 8693) in place of `resource`. ' +
+    'An assertion (ID-JAG) has that authorization server for its audience.',
   algorithm: 'The JWS algorithm of the signature: RS256, PS256, ES256 or one of their longer forms.',
 }
 

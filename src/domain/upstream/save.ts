@@ -4,7 +4,7 @@ import { jsonb, query, type Database } from '../../store/db/database.ts'
 import { sql, type SQL } from '../../store/db/sql.ts'
 import { upstreamLogins, upstreams, upstreamTokens } from '../../store/db/tables/upstreams.ts'
 import { madeDue } from '../../store/work/work.ts'
-import type { Services } from '../access/index.ts'
+import { placeUpstream, type Services } from '../access/index.ts'
 import type { UpstreamConfig } from './config.ts'
 
 /**
@@ -69,7 +69,7 @@ export async function forgetTokens(tx: Database, id: string): Promise<void> {
 }
 
 async function forgetPersonLogins(tx: Database, id: string): Promise<void> {
-  await query(tx, sql`delete from person_logins where split_part(upstream_id, ' ', 1) = ${id}`)
+  await query(tx, sql`delete from person_logins as l where ${placeUpstream} = ${id}`)
 }
 
 /**

@@ -57,6 +57,16 @@ export async function deleteLoginsOf(tx: Database, keyIds: readonly string[]): P
 /** Stands for the identity provider where the logins of a person at upstreams have the id of the upstream. */
 export const signInId = 'sign-in'
 
+/** What a login of a person has for its upstream: behind that, where its tokens name them, the ids of those of `actor`. */
+export const loginPlace = (upstreamId: string, actor: string): string =>
+  actor === '' ? upstreamId : `${upstreamId} ${actor}`
+
+/** The upstream of the logins `l`, as `loginPlace` has it. */
+export const placeUpstream = sql`split_part(l.upstream_id, ' ', 1)`
+
+/** Whether the upstream `u` is called with tokens for which sign-ins are exchanged. */
+export const exchangesSignIns = sql`coalesce(u.config->'auth'->>'kind' = 'token_exchange', false)`
+
 /** The session in which a person has signed in at the identity provider, with an account or with a key that it has joined. */
 const signInSession = (person: SQL): SQL => sql`exists (
     select 1 from sessions as s
@@ -88,8 +98,7 @@ export async function deleteSignIns(tx: Database, principalId: string): Promise<
     sql`update person_logins as l
       set id = gen_random_uuid()::text, sealed = null, expires_at = null, version = l.version + 1
       from upstreams as u
-      where u.id = split_part(l.upstream_id, ' ', 1) and u.config->'auth'->>'kind' = 'token_exchange'
-        and ${isOver}`,
+      where u.id = ${placeUpstream} and ${exchangesSignIns} and ${isOver}`,
   )
 }
 

@@ -91,13 +91,19 @@ async function requestAssertion(
   of: { projectId: string; person: string },
   { issuer, resource, scope }: ExchangeTarget,
 ): Promise<string> {
+  // The token would be good for every server of that authorization server.
+  if (resource === undefined)
+    throw new UpstreamFault(
+      'authorization_failed',
+      'An assertion is made for one server, which `resource` names: leave omitResource out.',
+    )
   const idToken = await tokenOfSignIn(services, of, 'id_token')
   try {
     const answer = await services.identity!.requestTokens({
       grant_type: exchangeGrant,
       requested_token_type: tokenType('id-jag'),
       audience: issuer,
-      ...(resource && { resource }),
+      resource,
       ...(scope && { scope }),
       subject_token: idToken,
       subject_token_type: tokenType('id_token'),

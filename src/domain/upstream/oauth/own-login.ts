@@ -9,6 +9,7 @@ import {
   isSubject,
   operation,
   personFor,
+  placeUpstream,
   reachable,
   recordChange,
   type Ctx,
@@ -54,7 +55,7 @@ export const logOutOfUpstream = operation({
     await atomically(ctx.db, async (tx) => {
       await query(
         tx,
-        sql`delete from person_logins where split_part(upstream_id, ' ', 1) = ${id} and person = ${person}`,
+        sql`delete from person_logins as l where ${placeUpstream} = ${id} and l.person = ${person}`,
       )
       await query(tx, sql`delete from upstream_logins where upstream_id = ${id} and person = ${person}`)
       const details = { person, disconnected: true }

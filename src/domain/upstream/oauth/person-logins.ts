@@ -7,6 +7,7 @@ import {
   assertStillValid,
   isSignedIn,
   isSubject,
+  loginPlace,
   personActedFor,
   personFor,
   type Services,
@@ -14,7 +15,7 @@ import {
 import { UpstreamFault } from '../fault.ts'
 import { actorsOf } from './exchange.ts'
 import { signInRequired } from './sign-ins.ts'
-import { loginPlace, type TokenPlace } from './tokens.ts'
+import type { TokenPlace } from './tokens.ts'
 import type { UpstreamRow } from '../state.ts'
 
 export interface PersonLogin {

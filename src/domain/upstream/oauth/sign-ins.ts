@@ -8,6 +8,7 @@ import { atomically, nowPlus, query } from '../../../store/db/database.ts'
 import { sql } from '../../../store/db/sql.ts'
 import { madeDue } from '../../../store/work/work.ts'
 import {
+  exchangesSignIns,
   isSignedIn,
   isSubject,
   personFor,
@@ -30,7 +31,8 @@ const marginMs = 10_000
 /** A sign-in that was made or renewed less than this ago has hardly ended, in milliseconds. */
 const freshMs = 60_000
 
-const exchanges = (table: string) => sql.raw(`${table}.config->'auth'->>'kind' = 'token_exchange'`)
+/** Rises from one row of a person to the next too: what was found of an earlier sign-in ends no later one. */
+const firstVersion = sql`extract(epoch from now())::int`
 
 /** Keeps the answer of the token endpoint after a person has signed in with a browser whose session has begun. */
 export async function keepSignIn(
@@ -63,7 +65,7 @@ async function keep(
   const { db, pubsub } = services
   const person = await personFor(db, id)
   if (person === null || !isSubject(person)) return
-  const used = sql`select 1 from upstreams as u where u.project_id = ${projectId} and ${exchanges('u')} limit 1`
+  const used = sql`select 1 from upstreams as u where u.project_id = ${projectId} and ${exchangesSignIns} limit 1`
   if ((await query(db, used)).length === 0) return
   const place = { id: signInId, projectId, person }
   const ends = tokens.expires_in === undefined ? sql`null` : nowPlus(tokens.expires_in * 1000)
@@ -74,7 +76,7 @@ async function keep(
       sql`insert into person_logins as l
           (id, upstream_id, project_id, person, connected_at, sealed, expires_at, version)
         values (gen_random_uuid()::text, ${signInId}, ${projectId}, ${person},
-          ${hasSession ? sql`now()` : sql`null`}, ${sealTokens(services, place, tokens)}, ${ends}, 1)
+          ${hasSession ? sql`now()` : sql`null`}, ${sealTokens(services, place, tokens)}, ${ends}, ${firstVersion})
         on conflict (upstream_id, person) do update
         set id = excluded.id, connected_at = excluded.connected_at, sealed = excluded.sealed,
           expires_at = excluded.expires_at, version = l.version + 1, updated_at = now(), asked_until = null
@@ -87,7 +89,7 @@ async function keep(
       sql`with begun as (
           update person_logins as l set connected_at = now()
           from upstreams as u
-          where l.person = ${person} and l.connected_at is null and u.id = l.upstream_id and ${exchanges('u')}
+          where l.person = ${person} and l.connected_at is null and u.id = l.upstream_id and ${exchangesSignIns}
           returning u.id
         )
         update upstreams set ${madeDue} where id in (select id from begun) and status <> 'CONNECTED'`,
@@ -198,7 +200,8 @@ const endings = new Set(['invalid_grant', 'invalid_request', 'invalid_token'])
 
 /**
  * What the refusal of an exchange means for the sign-in: one that its provider does not take any more has ended, and the person must
- * sign in again. Everything else would be refused again after another sign-in, and stays a fault of the exchange.
+ * sign in again. Everything else would be refused again after another sign-in, and stays a fault of the exchange. Throws as
+ * `tokenOfSignIn` when the sign-in cannot be renewed.
  */
 export async function faultOfSignIn(
   services: Services,
@@ -208,11 +211,13 @@ export async function faultOfSignIn(
 ): Promise<UpstreamFault> {
   if (!endings.has(error)) return fault
   const place = { id: signInId, projectId, person }
-  const { tokens, ageMs, version } = await databaseTokenStore(services, place).read()
-  if (!tokens) return signInRequired(person, fault)
+  const store = databaseTokenStore(services, place)
   // The program that sent the token of a request brings the next one.
-  if (tokens.id_token === undefined) return fault
-  const isGood = await services.identity!.accepts(tokens.access_token)
+  if ((await store.read()).tokens?.id_token === undefined) return fault
+  // It may have expired beside an ID token that was refused for another reason.
+  const accessToken = await tokenOfSignIn(services, { projectId, person }, 'access_token')
+  const { ageMs, version } = await store.read()
+  const isGood = await services.identity!.accepts(accessToken)
   if (isGood ?? (error !== 'invalid_grant' || ageMs < freshMs)) return fault
   await endSignIn(services, place, version)
   return signInRequired(person, fault)

@@ -6,7 +6,7 @@ import { atomically, jsonb, nowPlus, query, type Database } from '../../../store
 import { sql, type SQL } from '../../../store/db/sql.ts'
 import { upstreamTokens } from '../../../store/db/tables/upstreams.ts'
 import { assignments, type Values } from '../../../store/db/rows.ts'
-import type { Services } from '../../access/index.ts'
+import { loginPlace, type Services } from '../../access/index.ts'
 import { seal, unseal } from '../../secrets/index.ts'
 import type { UpstreamConfig } from '../config.ts'
 import { UpstreamFault } from '../fault.ts'
@@ -122,9 +122,6 @@ export async function resealTokens(tx: Database, from: Buffer, to: Buffer): Prom
 }
 
 type SealedRow = Omit<TokenPlace, 'projectId'> & Pick<TokenRow, 'sealed' | 'client'>
-
-/** What `person_logins` has for the upstream, where the tokens name those of `actor`. */
-export const loginPlace = (id: string, actor: string): string => (actor === '' ? id : `${id} ${actor}`)
 
 /** Where the tokens are stored, and what they are sealed for: those of one person open as nobody else's. */
 function placeOf({ id, person, actor = '' }: Omit<TokenPlace, 'projectId'>): {

@@ -10,6 +10,7 @@ import { useProject } from '../../../api/session.ts'
 import { Check, LongField } from '../../../parts/fields.tsx'
 import { FormDialog } from '../../../parts/form-dialog.tsx'
 import { t } from '../../../texts/texts.tsx'
+import { DocumentFields } from './document-fields.tsx'
 import { objectFrom } from '../tool-config.ts'
 
 const answer = graphql(`
@@ -68,18 +69,7 @@ function ImportDialog({ onClose }: { onClose(): void }) {
       onClose={onClose}
       isWide
     >
-      <label className="field">
-        <span className="label">{t('A file')}</span>
-        <input
-          type="file"
-          accept=".json,application/json"
-          onChange={(event) => {
-            const [file] = event.target.files ?? []
-            if (file) void file.text().then(setText)
-          }}
-        />
-      </label>
-      <LongField label={t('Or the document itself')} value={text} onChange={setText} rows={8} isMono />
+      <DocumentFields value={text} onChange={setText} onFile={setText} rows={8} />
       <LongField
         label={t('What the server asks for')}
         value={values}

@@ -2,10 +2,11 @@
 import '../tools.css'
 import './openapi.css'
 import { useState } from 'react'
-import { Field, LongField } from '../../../parts/fields.tsx'
+import { Field } from '../../../parts/fields.tsx'
 import { Form } from '../../../parts/form.tsx'
 import { NewPage } from '../../../parts/detail-page.tsx'
 import { Foreign } from '../../../parts/text.tsx'
+import { DocumentFields } from './document-fields.tsx'
 import { apiOf, type Api } from './openapi.ts'
 import { Operations } from './operations.tsx'
 import { Outcomes } from './outcomes.tsx'
@@ -37,18 +38,7 @@ function Source({ onApi }: { onApi(api: Api): void }) {
           'Each operation you select becomes an HTTP tool. The document is read in your browser: OpenAPI 3.0 or 3.1 as JSON, not YAML.',
         )}
       </p>
-      <label className="field">
-        <span className="label">{t('A file')}</span>
-        <input
-          type="file"
-          accept=".json,application/json"
-          onChange={(event) => {
-            const [file] = event.target.files ?? []
-            if (file) void file.text().then(read)
-          }}
-        />
-      </label>
-      <LongField label={t('Or the document itself')} value={text} onChange={setText} rows={10} isMono />
+      <DocumentFields value={text} onChange={setText} onFile={read} rows={10} />
       <Fault className="" text={why} />
       <div className="row form-foot">
         <button type="submit" className="primary" disabled={text.trim() === ''}>
