@@ -89,6 +89,35 @@ describe.skipIf(!hasPeers || !hasPostgres)('where sign-ins are exchanged', () =>
     expect(refused.content[0].text).toContain('makes no assertion')
   })
 
+  test('the audience and scopes of the configuration are requested, without a resource if it is left out', async () => {
+    const { h, provider } = await openReplicas()
+    const tokenExchange = { audience: 'crm', omitResource: true, scopes: ['crm:read', 'crm:write'] }
+    const first = await openTool(h, provider.issuer, { tokenExchange })
+    const ada = await addSignedIn(h, provider, 'ada')
+    const agree = ({ toolId }: OwnLogins) =>
+      ada.tab.gql(
+        `mutation { logInToUpstream(input: { toolId: "${toolId}" }) { ... on LogInToUpstreamPayload { url } } }`,
+      )
+    await agree(first)
+    await expect
+      .poll(() => provider.exchanges.done)
+      .toContainEqual(
+        expect.objectContaining({ audience: 'crm', scope: 'crm:read crm:write', resource: undefined }),
+      )
+    // An assertion for no server in particular is not requested.
+    const server = await openServer(
+      { issuer: provider.issuer, jwks: `${provider.issuer}/jwks` },
+      { assertions: true },
+    )
+    const other = await openTool(h, server.issuer, { tokenExchange })
+    await agree(other)
+    const error = `{ tool(id: "${other.toolId}") { ... on McpTool { upstream { error { message } } } } }`
+    await expect
+      .poll(async () => (await h.gql(error)).data['tool'].upstream.error?.message)
+      .toContain('leave omitResource out')
+    expect(provider.exchanges.done.some(({ audience }) => audience === server.issuer)).toBe(false)
+  })
+
   test('a server that takes no assertions gets a sign-in only if the operator names it', async () => {
     const port = await freePort()
     const foreign = await openServer({
